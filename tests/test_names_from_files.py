@@ -99,7 +99,7 @@ ORIGINS = {
     "engine/programs/checker.py::run": INSIDE,
     "sandbox/programs/loader.py::Modules.exec_module": INSIDE,
     "sandbox/worker/calls.py::load": INSIDE,
-    "sandbox/worker/remote.py::_exception_of": INSIDE,
+    "sandbox/worker/tester.py::_exception_of": INSIDE,
     "sandbox/worker/tester.py::Tests._getobj": INSIDE,
     "sandbox/worker/warmup.py::warm_up": INSIDE,
     "tasks/flyte.py::TaskResolver.load_task": FLYTE,

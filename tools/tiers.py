@@ -17,9 +17,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from autocoder_jupyter.sandbox.local import probe as local_probe
-from autocoder_jupyter.sandbox.local.confinement import landlock
-from autocoder_jupyter.sandbox.local.confinement.tiers import TIERS, ConfinementTier
+from autocoder_jupyter.sandbox.local import sandbox as local_probe
+from autocoder_jupyter.sandbox.local.confinement import rules
+from autocoder_jupyter.sandbox.local.confinement.process import TIERS, ConfinementTier
 from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox, _start_trial
 from autocoder_jupyter.sandbox.protocol import WorkerLimits, WorkerSpec
 from tests.sandbox.local import test_confinement as attacks
@@ -30,12 +30,12 @@ def main() -> None:
     """Print the results."""
     allow_for_emulation(setattr)
     probe = LocalSandbox().probe()
-    print(f"Linux {os.uname().release}, user {os.getuid()}, Landlock {landlock.version()}")
+    print(f"Linux {os.uname().release}, user {os.getuid()}, Landlock {rules.version()}")
     print(f"probe: {'available' if probe.available else 'not available'}; {probe.reason}")
     for name, value in probe.details.items():
         print(f"  {name}: {value}")
     for tier in TIERS:
-        refusal = local_probe._beforehand(tier, landlock.version()) or local_probe._refusal(_start_trial, tier)
+        refusal = local_probe._beforehand(tier, rules.version()) or local_probe._refusal(_start_trial, tier)
         print(f"{tier.name}: {refusal or _results(tier)}", flush=True)
 
 

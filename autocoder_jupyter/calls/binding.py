@@ -13,7 +13,7 @@ from autocoder_jupyter.errors import DataDrift, InvalidRequest
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.kinds.table import misfit as element_types_misfit
 from autocoder_jupyter.kinds.values import REFUSED
-from autocoder_jupyter.sandbox.environments.pins import name_of
+from autocoder_jupyter.sandbox.environments.locking import name_of
 from autocoder_jupyter.settings.parameters import did_you_mean
 from autocoder_jupyter.types import Dir, File, InputSpec
 from autocoder_jupyter.untrusted.parsing import visible

@@ -35,8 +35,16 @@ from autocoder_jupyter.errors import (
 )
 from autocoder_jupyter.redaction.messages import hidden_values, redact
 from autocoder_jupyter.request import secret_values
-from autocoder_jupyter.sandbox.cancellation import BuildWatch, CancellationToken
-from autocoder_jupyter.sandbox.protocol import CallSpec, Program, Worker, WorkerLimits, WorkerNotReady, WorkerSpec
+from autocoder_jupyter.sandbox.protocol import (
+    BuildWatch,
+    CallSpec,
+    CancellationToken,
+    Program,
+    Worker,
+    WorkerLimits,
+    WorkerNotReady,
+    WorkerSpec,
+)
 from autocoder_jupyter.settings.parameters import did_you_mean
 from autocoder_jupyter.types import Resources, parse_memory
 from autocoder_jupyter.types.of_flyte import all_fetched, given_back, has_data_of_flyte
@@ -124,7 +132,7 @@ _lock = threading.Lock()
 
 def shared_queue() -> CallQueue:
     """The queue of this process. A forked process has its own, because its parent's calls do not run in it."""
-    from autocoder_jupyter.sandbox.host.capacity import free_memory, usable_cores
+    from autocoder_jupyter.sandbox.host.pool import free_memory, usable_cores
 
     with _lock:
         if os.getpid() not in _queues:

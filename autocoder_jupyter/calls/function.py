@@ -368,7 +368,7 @@ def version_of(function: Function, program: Program) -> str | None:
 
 def find(key: str | None, outputs: Sequence[OutputSpec]) -> dict[str, Any] | None:
     """The stored outcome, decoded; None if there is none or it cannot be read."""
-    from autocoder_jupyter.sandbox.host.received import receive
+    from autocoder_jupyter.sandbox.host.replies import receive
 
     if key is None:
         return None

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from autocoder_jupyter.errors import SandboxUnavailable
 from autocoder_jupyter.request import SandboxChoice
-from autocoder_jupyter.sandbox.cancellation import UNWATCHED, BuildWatch
-from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Sandbox
+from autocoder_jupyter.sandbox.protocol import UNWATCHED, BuildWatch, Environment, EnvironmentSpec, Sandbox
 from autocoder_jupyter.settings.choices import ANY, SandboxMinimum, SandboxTier
 from autocoder_jupyter.types import ImageConfig
 

@@ -24,7 +24,7 @@ from autocoder_jupyter.engine.packages import (
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.errors import PackageError, PackageRefused, SandboxUnavailable
 from autocoder_jupyter.run.events import ApprovalGiven, ApprovalNeeded
-from autocoder_jupyter.sandbox.environments.pins import name_of, pin_of
+from autocoder_jupyter.sandbox.environments.locking import name_of, pin_of
 from autocoder_jupyter.sandbox.protocol import Environment
 from autocoder_jupyter.settings.choices import SANDBOXES
 from autocoder_jupyter.settings.parameters import SYSTEM

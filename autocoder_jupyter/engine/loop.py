@@ -49,7 +49,7 @@ from autocoder_jupyter.run.events import (
     TestsCollected,
     VersionsCompared,
 )
-from autocoder_jupyter.sandbox.environments import cleanup
+from autocoder_jupyter.sandbox.environments import installed
 from autocoder_jupyter.types import Report, TestChoice
 from autocoder_jupyter.versions.request_lock import hold_lock, holder_words, lock_of, remove_old
 
@@ -209,7 +209,7 @@ async def _in_turn(setup: GenerationSetup, begun: _Begun) -> Report:
         return await _generated(setup, begun)
     journal, key = setup.services.journal, setup.prepared.key.id
     lock = await call_blocking(lambda: lock_of(cache_folder(), journal.root, journal.name, key))
-    await call_blocking(lambda: cleanup.daily("request_locks", lambda before: remove_old(cache_folder(), before)))
+    await call_blocking(lambda: installed.daily("request_locks", lambda before: remove_old(cache_folder(), before)))
     async with hold_lock(lock, lambda: setup.emit(Noticed(_ELSEWHERE.format(holder=holder_words(lock))))):
         return await _generated(setup, begun)
 

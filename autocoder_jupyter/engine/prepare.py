@@ -24,8 +24,7 @@ from autocoder_jupyter.engine.prompt import block
 from autocoder_jupyter.errors import InvalidRequest, UnsupportedData
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.request import AgentConfig, Request, secret_values
-from autocoder_jupyter.sandbox.environments.pins import name_of, pin_of
-from autocoder_jupyter.sandbox.environments.pylock import read_pylock
+from autocoder_jupyter.sandbox.environments.locking import name_of, pin_of, read_pylock
 from autocoder_jupyter.settings.parameters import require_unicode
 from autocoder_jupyter.types import InputSpec, type_name
 from autocoder_jupyter.versions import request_fields

@@ -22,13 +22,13 @@ from autocoder_jupyter.request import AgentConfig, secret_values
 from autocoder_jupyter.run.events import Emit, EnvironmentProgress, EnvironmentReady, Noticed
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.run.tracker import RunTracker
-from autocoder_jupyter.sandbox.cancellation import BuildWatch
 from autocoder_jupyter.sandbox.environments import locking
-from autocoder_jupyter.sandbox.environments.pins import is_lock, name_of
+from autocoder_jupyter.sandbox.environments.locking import is_lock, name_of
 from autocoder_jupyter.sandbox.environments.uv import WITHDRAWN
 from autocoder_jupyter.sandbox.host.pool import Pool
 from autocoder_jupyter.sandbox.host.redaction import RedactingWorker
 from autocoder_jupyter.sandbox.protocol import (
+    BuildWatch,
     CommandOutcome,
     Environment,
     EnvironmentSpec,

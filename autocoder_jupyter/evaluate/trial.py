@@ -391,7 +391,7 @@ def read_tasks(folder: Path) -> tuple[KnownTask, ...]:
 
 def _read(files: Folder, name: str, left: int) -> tuple[KnownTask, int]:
     """A task, and the bytes of its values, which may be as many as are left."""
-    from autocoder_jupyter.sandbox.host.received import receive
+    from autocoder_jupyter.sandbox.host.replies import receive
 
     taken = 0
 

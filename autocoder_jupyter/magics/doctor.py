@@ -317,7 +317,7 @@ def _versions() -> Iterable[DoctorRow]:
 
 def _caches() -> Iterable[DoctorRow]:
     from autocoder_jupyter.concurrency.cache_folder import cache_folder
-    from autocoder_jupyter.sandbox.environments.cleanup import UNUSED_DAYS
+    from autocoder_jupyter.sandbox.environments.installed import UNUSED_DAYS
 
     cache = cache_folder()
     environments = sum("." not in entry.name for entry in cache.glob("environments/*"))  # the rest are locks

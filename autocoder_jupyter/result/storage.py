@@ -163,7 +163,7 @@ def load(folder: Path, *, trusted: bool = False) -> tuple[Resolution, CallOption
 
 
 def _samples(files: Folder, most: int) -> dict[str, Any]:
-    from autocoder_jupyter.sandbox.host.received import receive
+    from autocoder_jupyter.sandbox.host.replies import receive
 
     samples = {}
     for number, (name, header) in enumerate(parse(files.read_bytes(f"{SAMPLES_FOLDER}/samples.json")).items()):

@@ -119,7 +119,7 @@ class Map:
         progress: Progress | None = None,
     ) -> None:
         """Compute what is missing."""
-        from autocoder_jupyter.sandbox.host.capacity import usable_cores
+        from autocoder_jupyter.sandbox.host.pool import usable_cores
 
         pool = pool_of(executor)
         self._last.mapped = mapped

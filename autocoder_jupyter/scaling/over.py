@@ -269,7 +269,7 @@ class Over:
         fixed: Mapping[str, Any],
         progress: Any = None,
     ) -> _Work:
-        from autocoder_jupyter.sandbox.host.capacity import usable_cores
+        from autocoder_jupyter.sandbox.host.pool import usable_cores
 
         function, inputs, options = begin(
             self._ready, self._options, fixed, resume=resume, workers=workers, progress=progress

@@ -22,7 +22,7 @@ from autocoder_jupyter.data.columns_read import columns_read
 from autocoder_jupyter.engine.packages import requirement_name
 from autocoder_jupyter.errors import InvalidRequest, writing
 from autocoder_jupyter.kinds.table import KINDS
-from autocoder_jupyter.sandbox.environments.pins import check_pins, name_of, pin_of
+from autocoder_jupyter.sandbox.environments.locking import check_pins, name_of, pin_of
 from autocoder_jupyter.tasks.command_line import below_the_head, command_line, comment, entered
 from autocoder_jupyter.types import Report
 from autocoder_jupyter.untrusted.folder import Folder

@@ -25,7 +25,7 @@ from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.calls.outputs import Interface
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.kinds.table import KINDS
-from autocoder_jupyter.sandbox.environments.pins import check_pins, pin_of
+from autocoder_jupyter.sandbox.environments.locking import check_pins, pin_of
 from autocoder_jupyter.settings import parameters as settings_parameters
 from autocoder_jupyter.settings.parameters import is_input_name
 from autocoder_jupyter.tasks.command_line import literal

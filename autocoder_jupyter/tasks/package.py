@@ -22,7 +22,7 @@ from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.data.columns_read import columns_read
 from autocoder_jupyter.engine.packages import DISTRIBUTION_OF, KNOWN_DISTRIBUTIONS, requirement_name
 from autocoder_jupyter.errors import InvalidRequest, writing
-from autocoder_jupyter.sandbox.environments.pins import check_pins, pin_of
+from autocoder_jupyter.sandbox.environments.locking import check_pins, pin_of
 from autocoder_jupyter.tasks import export
 from autocoder_jupyter.tasks.command_line import command_line, functions, literal, recorded_tables
 from autocoder_jupyter.tasks.export import readable

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from autocoder_jupyter.errors import PackageRefused
-from autocoder_jupyter.sandbox.environments.pins import check_pins
+from autocoder_jupyter.sandbox.environments.locking import check_pins
 from autocoder_jupyter.settings.parameters import is_input_name, is_output_name
 from autocoder_jupyter.types import Report
 from autocoder_jupyter.untrusted.parsing import CHARACTERS, hides, visible

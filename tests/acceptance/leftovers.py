@@ -12,9 +12,7 @@ from collections.abc import Callable, Iterable
 import psutil
 
 from autocoder_jupyter.errors import SandboxUnavailable
-from autocoder_jupyter.sandbox.docker.detection import find_engine
-from autocoder_jupyter.sandbox.docker.engine import DockerEngine
-from autocoder_jupyter.sandbox.docker.reaper import PROCESS
+from autocoder_jupyter.sandbox.docker.engine import PROCESS, DockerEngine, find_engine
 
 PATIENCE = 60.0
 """Seconds after which remaining processes or containers are an error."""

@@ -28,7 +28,7 @@ from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.run.tracker import RunTracker
 from autocoder_jupyter.sandbox.host import pool as pool_module
 from autocoder_jupyter.sandbox.host.pool import Pool
-from autocoder_jupyter.sandbox.local import loading
+from autocoder_jupyter.sandbox.local import forks
 from autocoder_jupyter.sandbox.protocol import WorkerSpec
 from autocoder_jupyter.types import ImageConfig, OutputSpec
 from tests.acceptance.leftovers import await_end, children, eventually, worker_roots
@@ -142,7 +142,7 @@ def stage(loading_processes: None, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 @pytest.fixture
 def no_loading_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     """New loading processes are started, for tests that cancel while the first workers start. None may be left."""
-    monkeypatch.setattr(loading, "_slots", {})
+    monkeypatch.setattr(forks, "_slots", {})
 
 
 @pytest.fixture

@@ -18,10 +18,10 @@ import pytest
 
 from autocoder_jupyter.sandbox.docker import DockerSandbox
 from autocoder_jupyter.sandbox.host.pool import Pool
-from autocoder_jupyter.sandbox.local import probe as local_probe
-from autocoder_jupyter.sandbox.local import process_tree, usage
 from autocoder_jupyter.sandbox.local import sandbox as local
-from autocoder_jupyter.sandbox.local.confinement.tiers import TIERS, ConfinementTier
+from autocoder_jupyter.sandbox.local import sandbox as local_probe
+from autocoder_jupyter.sandbox.local import usage
+from autocoder_jupyter.sandbox.local.confinement.process import TIERS, ConfinementTier
 from autocoder_jupyter.sandbox.local.process import LocalProcess
 from autocoder_jupyter.sandbox.protocol import CallSpec, Environment, Program, Sandbox, Worker, WorkerLimits, WorkerSpec
 from autocoder_jupyter.types import InputSpec, OutputSpec
@@ -149,11 +149,11 @@ def test_a_look_of_the_supervisor(benchmark: Any, worker: Worker, counted: str) 
     process = getattr(worker, "_process")  # noqa: B009
     if not isinstance(process, LocalProcess):
         pytest.skip("a container engine counts by itself")
-    tree = process_tree.descendants(process.supervisor.pid)
-    folders = process_tree.views(tree)
+    tree = usage.descendants(process.supervisor.pid)
+    folders = usage.views(tree)
     held = usage.descriptors(folders)
     parts: dict[str, Callable[[], object]] = {
-        "who is there": lambda: process_tree.views(process_tree.descendants(process.supervisor.pid)),
+        "who is there": lambda: usage.views(usage.descendants(process.supervisor.pid)),
         "memory": lambda: usage.memory(folders, LIMITS.memory),
         "descriptors": lambda: usage.descriptors(folders),
         "mappings and files": lambda: usage.disk(Path(process.folder), folders, held, 20_000),

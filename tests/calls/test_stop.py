@@ -13,8 +13,7 @@ from autocoder_jupyter.calls import runtime as runtime_module
 from autocoder_jupyter.calls.call import call
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import CallOptions
-from autocoder_jupyter.sandbox.cancellation import BuildWatch
-from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec
+from autocoder_jupyter.sandbox.protocol import BuildWatch, Environment, EnvironmentSpec
 
 
 class EndlessSandbox:

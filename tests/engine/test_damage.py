@@ -12,7 +12,7 @@ import pytest
 
 from autocoder_jupyter.run.events import Event, EvidenceGathered, Finished, Noticed
 from autocoder_jupyter.sandbox.choice import choose
-from autocoder_jupyter.sandbox.local import loading as local_loading
+from autocoder_jupyter.sandbox.local import forks as local_loading
 from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox
 from autocoder_jupyter.sandbox.protocol import EnvironmentSpec, Worker, WorkerSpec
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced

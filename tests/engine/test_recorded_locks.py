@@ -22,7 +22,7 @@ from autocoder_jupyter.run.events import ApprovalNeeded, Event
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.run.tracker import RunTracker
 from autocoder_jupyter.sandbox.environments import locking
-from autocoder_jupyter.sandbox.environments.pins import pin_of
+from autocoder_jupyter.sandbox.environments.locking import pin_of
 from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox
 from autocoder_jupyter.sandbox.protocol import EnvironmentSpec
 from autocoder_jupyter.types import CodePlan

@@ -19,7 +19,7 @@ import pytest
 from autocoder_jupyter.engine import loop
 from autocoder_jupyter.errors import RequestInUse
 from autocoder_jupyter.run.events import Noticed, TokensUsed
-from autocoder_jupyter.sandbox.environments import cleanup
+from autocoder_jupyter.sandbox.environments import installed
 from autocoder_jupyter.versions.request_lock import (
     Holder,
     LockPatience,
@@ -254,7 +254,7 @@ async def test_a_generation_beside_a_stopped_kernel_ends_without_a_question(
 @pytest.mark.local_sandbox
 async def test_a_generation_orders_the_daily_removal(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     ordered: dict[str, Callable[[float], object]] = {}
-    monkeypatch.setattr(cleanup, "daily", lambda name, work: ordered.setdefault(name, work))
+    monkeypatch.setattr(installed, "daily", lambda name, work: ordered.setdefault(name, work))
     removed: list[float] = []
     monkeypatch.setattr(loop, "remove_old", lambda cache, before: removed.append(before))
     await runner.generate({"plan": [PLAN], "code": [fenced(CODE)], "tests": [fenced(TESTS)]})

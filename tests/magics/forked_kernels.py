@@ -50,7 +50,7 @@ LAUNCH = """\
 import os
 import sys
 
-assert "autocoder_jupyter.sandbox.local.policy" not in sys.modules
+assert "autocoder_jupyter.sandbox.local.process" not in sys.modules
 sys.path[:0] = [place for place in os.environ.get("PYTHONPATH", "").split(os.pathsep) if place]
 sys.argv.append(f"--IPKernelApp.parent_handle={os.getppid()}")
 sys.modules["ipykernel.kernelapp"].launch_new_instance()

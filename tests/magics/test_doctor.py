@@ -8,7 +8,7 @@ import pytest
 from autocoder_jupyter.magics import doctor
 from autocoder_jupyter.magics.doctor import DoctorRow
 from autocoder_jupyter.magics.settings import Settings, resolve
-from autocoder_jupyter.sandbox import choice, system_minimum
+from autocoder_jupyter.sandbox import choice
 from autocoder_jupyter.sandbox.protocol import Probe
 
 
@@ -52,7 +52,7 @@ def landlocked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     probes = [Probe("docker", False, "No engine answers."), Probe("local", True, tier="landlock")]
     monkeypatch.setattr(choice, "probe_all", lambda: probes)
     monkeypatch.setattr(doctor, "_engines", lambda works: ())
-    monkeypatch.setattr(system_minimum, "config_folders", lambda: (tmp_path,))
+    monkeypatch.setattr(choice, "config_folders", lambda: (tmp_path,))
     return tmp_path
 
 
@@ -74,7 +74,7 @@ def test_a_minimum_is_told_with_who_demands_it_and_whether_anything_here_meets_i
         "local will be used",
         DoctorRow("minimum", "landlock", "by --sandbox-minimum of the cell", level=1),
     )
-    path = landlocked / system_minimum.FILE
+    path = landlocked / choice.FILE
     path.write_text('{"Autocode": {"sandbox_minimum": "docker"}}')
     used, minimum, *_ = sandbox_rows(landlocked)
     assert used[1] == "none can be used; generated code cannot run"
@@ -82,7 +82,7 @@ def test_a_minimum_is_told_with_who_demands_it_and_whether_anything_here_meets_i
 
 
 def test_an_administrators_file_that_cannot_be_understood_is_told(landlocked: Path) -> None:
-    path = landlocked / system_minimum.FILE
+    path = landlocked / choice.FILE
     path.write_text("sandbox_minimum = docker")
     (row,) = sandbox_rows(landlocked)
     assert row[1] == "none can be used; generated code cannot run"

@@ -60,11 +60,10 @@ from autocoder_jupyter.models.preflight import read_models
 from autocoder_jupyter.redaction.messages import Redaction
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.result import storage
-from autocoder_jupyter.sandbox.environments.locking import _read_lock
-from autocoder_jupyter.sandbox.environments.package_index import folder_indexes
-from autocoder_jupyter.sandbox.environments.pylock import read_pylock
+from autocoder_jupyter.sandbox.environments.locking import _read_lock, read_pylock
+from autocoder_jupyter.sandbox.environments.uv import folder_indexes
 from autocoder_jupyter.sandbox.host.exchange import Malformed, _parse
-from autocoder_jupyter.sandbox.host.verdicts import sentences
+from autocoder_jupyter.sandbox.host.testing import sentences
 from autocoder_jupyter.sandbox.protocol import Program
 from autocoder_jupyter.tasks.command_line import entered
 from autocoder_jupyter.tasks.export import renamed, tests_for
@@ -489,12 +488,12 @@ READERS: dict[str, Reader] = {
     "the indexes of a folder": Reader(
         _file("uv.toml", lambda folder: folder_indexes(folder)),
         hostile.TOML,
-        ("sandbox.environments.package_index:_indexes_in", "sandbox.environments.package_index:_read_indexes"),
+        ("sandbox.environments.uv:_indexes_in", "sandbox.environments.uv:_read_indexes"),
     ),
     "pylock.toml": Reader(
         _file("pylock.toml", _pylock),
         hostile.TOML,
-        ("sandbox.environments.pylock:read_pylock", "untrusted.folder:Folder.read_text"),
+        ("sandbox.environments.locking:read_pylock", "untrusted.folder:Folder.read_text"),
     ),
     "code that a user edited": Reader(
         _opened,
@@ -652,7 +651,7 @@ READERS: dict[str, Reader] = {
             "engine.repair:replace_tests",
             "engine.repair:excerpt",
             "engine.repair:_function_lines",
-            "sandbox.host.verdicts:sentences",
+            "sandbox.host.testing:sentences",
         ),
     ),
     "tests that are being written": Reader(
@@ -893,36 +892,36 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "models.serving:_Server.run",
         "scaling.sources:_ibis.like",
         "magics.line.information:_packages",
-        "sandbox.docker.apt:authorities",
+        "sandbox.docker.trial:authorities",
         "sandbox.docker.products:Machine.is_wsl",
-        "sandbox.docker.reaper:_host",
-        "sandbox.docker.reaper:_start_time",
+        "sandbox.docker.engine:_host",
+        "sandbox.docker.engine:_start_time",
         "sandbox.docker.trial:_read",
-        "sandbox.environments.contents:_recorded",
-        "sandbox.environments.contents:read_list",
-        "sandbox.environments.package_index:_addresses",
-        "sandbox.environments.package_index:pip_settings",
-        "sandbox.host.capacity:free_memory",
-        "sandbox.host.capacity:usable_cores",
+        "sandbox.environments.installed:_recorded",
+        "sandbox.environments.installed:read_list",
+        "sandbox.environments.uv:_addresses",
+        "sandbox.environments.uv:pip_settings",
+        "sandbox.host.pool:free_memory",
+        "sandbox.host.pool:usable_cores",
         "lab.server:can_serve_extension",
-        "sandbox.local.confinement.namespaces:_mounts_below",
-        "sandbox.local.control_group:ControlGroup._kill",
-        "sandbox.local.control_group:ControlGroup.ran_out",
-        "sandbox.local.control_group:_lines",
+        "sandbox.local.confinement.rules:_mounts_below",
+        "sandbox.local.container_memory:ControlGroup._kill",
+        "sandbox.local.container_memory:ControlGroup.ran_out",
+        "sandbox.local.container_memory:_lines",
         "sandbox.local.environments:_read_marker",
         "sandbox.local.environments:find_interpreter",
         "sandbox.local.forking:Forks._take_order",
         "sandbox.local.forks:LoadingProcess.fork",
         "sandbox.local.loaded:impurity",
-        "sandbox.local.probe:_advice_on_landlock",
-        "sandbox.local.probe:_advice_on_namespaces",
-        "sandbox.local.probe:_advice_on_profiles",
-        "sandbox.local.probe:_own_status",
-        "sandbox.local.probe:_run",
+        "sandbox.local.sandbox:_advice_on_landlock",
+        "sandbox.local.sandbox:_advice_on_namespaces",
+        "sandbox.local.sandbox:_advice_on_profiles",
+        "sandbox.local.sandbox:_own_status",
+        "sandbox.local.sandbox:_run",
         "sandbox.local.messages:StartOrder.read",
         "sandbox.local.process:LocalProcess._read_reason",
-        "sandbox.local.watched_worker:WatchedWorker._own_end",
-        "sandbox.system_minimum:_settings",
+        "sandbox.local.limits:WatchedWorker._own_end",
+        "sandbox.choice:_settings",
         "trust.permissions:_read",
         "versions.request_lock:_namespace",
         "versions.request_lock:_stat",
@@ -960,7 +959,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "models.response:_object",
         "models.response:_limited.UnpackedStream.__aiter__",
         "models.response:_unpacked",
-        "sandbox.docker.detection:_about",
+        "sandbox.docker.engine:_about",
         "sandbox.workspace.workspace:Workspace.restore",
         "tasks.export:_is_of_export",
         "versions.edits:TopFiles._has_other_content",

@@ -12,7 +12,7 @@ import pytest
 
 from autocoder_jupyter.sandbox.host.bundle import LOADER
 from autocoder_jupyter.sandbox.host.channel import ChannelWorker, connect
-from autocoder_jupyter.sandbox.host.process import ExitReason
+from autocoder_jupyter.sandbox.host.exchange import ExitReason
 from autocoder_jupyter.sandbox.protocol import Program, WorkerLimits
 from autocoder_jupyter.types import InputSpec, OutputSpec
 from tests.forked import ForkedProcess, fork_piped

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.sandbox.choice import get
-from autocoder_jupyter.sandbox.local import forks, loading, trial_program
+from autocoder_jupyter.sandbox.local import forks
+from autocoder_jupyter.sandbox.local import sandbox as trial_program
 from autocoder_jupyter.sandbox.protocol import CallSpec, Environment, EnvironmentSpec, Program, Sandbox, Worker
 from autocoder_jupyter.types import InputSpec, OutputSpec, TypeName
 
@@ -36,7 +37,7 @@ def allow_for_emulation(set_attribute: Callable[[object, str, object], None]) ->
         set_attribute(trial_program, "_SECONDS", SECONDS)
         set_attribute(forks, "IDLE_SECONDS", 600.0)
         set_attribute(forks, "_ARRIVAL_SECONDS", 600.0)
-        set_attribute(loading, "_TURNS", 1)
+        set_attribute(forks, "_TURNS", 1)
 
 
 def open_sandbox(name: str) -> Sandbox:

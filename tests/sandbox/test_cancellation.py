@@ -12,10 +12,15 @@ import pytest
 
 from autocoder_jupyter.concurrency.file_locks import exclusive
 from autocoder_jupyter.errors import Cancelled
-from autocoder_jupyter.sandbox.cancellation import BuildWatch, CancellationToken, run_cancellable
 from autocoder_jupyter.sandbox.environments import uv
 from autocoder_jupyter.sandbox.local.environments import build
-from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec
+from autocoder_jupyter.sandbox.protocol import (
+    BuildWatch,
+    CancellationToken,
+    Environment,
+    EnvironmentSpec,
+    run_cancellable,
+)
 from tests.sandbox.wheelhouse import only_a_wheelhouse
 
 HERE = sys.version_info[:2]

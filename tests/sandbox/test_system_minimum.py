@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from autocoder_jupyter.errors import SandboxUnavailable
-from autocoder_jupyter.sandbox import choice, system_minimum
+from autocoder_jupyter.sandbox import choice
+from autocoder_jupyter.sandbox.choice import FILE, config_folders, system_minimums
 from autocoder_jupyter.sandbox.protocol import Probe
-from autocoder_jupyter.sandbox.system_minimum import FILE, config_folders, system_minimums
 from autocoder_jupyter.settings.choices import SandboxMinimum
 
 Write = Callable[..., Path]
@@ -27,7 +27,7 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path
     places = tmp_path / "etc/jupyter", tmp_path / "env/etc/jupyter"
     for place in places:
         place.mkdir(parents=True)
-    monkeypatch.setattr(system_minimum, "config_folders", lambda: places)
+    monkeypatch.setattr(choice, "config_folders", lambda: places)
     return places
 
 

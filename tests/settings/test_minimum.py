@@ -15,7 +15,7 @@ from autocoder_jupyter.agent.arguments import build_request
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.errors import InvalidRequest, SandboxUnavailable
 from autocoder_jupyter.result.pending import Pending, Resolution
-from autocoder_jupyter.sandbox import choice, system_minimum
+from autocoder_jupyter.sandbox import choice
 from autocoder_jupyter.sandbox.protocol import Probe
 from autocoder_jupyter.types import CodeSolution, OutputSpec, Report
 from tests.scripted_model import ScriptedModel
@@ -45,7 +45,7 @@ def landlocked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "etc"
     folder.mkdir()
     monkeypatch.setattr(choice, "get", lambda name, config=None: Landlocked() if name == "local" else Asleep())
-    monkeypatch.setattr(system_minimum, "config_folders", lambda: (folder,))
+    monkeypatch.setattr(choice, "config_folders", lambda: (folder,))
     monkeypatch.setattr("autocoder_jupyter.calls.runtime._runtimes", {})
     return folder
 
@@ -55,7 +55,7 @@ def by_a_person(folder: Path) -> dict[str, Any]:
 
 
 def by_an_administrator(folder: Path) -> dict[str, Any]:
-    (folder / system_minimum.FILE).write_text('{"Autocode": {"sandbox_minimum": "full"}}')
+    (folder / choice.FILE).write_text('{"Autocode": {"sandbox_minimum": "full"}}')
     return {}
 
 
@@ -97,7 +97,7 @@ def test_nothing_is_asked_of_a_model_when_nothing_here_reaches_the_minimum(
         with pytest.raises(SandboxUnavailable, match=WEAK):
             job.result.wait(60)
         assert model.requests == []
-    who = "sandbox_minimum='full'" if demand is by_a_person else str(landlocked / system_minimum.FILE)
+    who = "sandbox_minimum='full'" if demand is by_a_person else str(landlocked / choice.FILE)
     assert who in caught.value.why
     assert "tier 'landlock'" in caught.value.why
 

@@ -18,7 +18,7 @@ import pytest
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution
-from autocoder_jupyter.sandbox.environments.pins import pin_of
+from autocoder_jupyter.sandbox.environments.locking import pin_of
 from autocoder_jupyter.types import InputSpec
 from tests.scaling.conftest import FRAME, Build, built, locked  # noqa: F401
 

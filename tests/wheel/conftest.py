@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from uv import find_uv_bin
 
-from autocoder_jupyter.sandbox.environments.bytecode import adopt
+from autocoder_jupyter.sandbox.environments.installed import adopt
 from tests.wheel.building import ROOT, build
 
 OF_THE_NOTEBOOK = ("ipykernel", "vega_datasets")

@@ -51,8 +51,7 @@ from autocoder_jupyter.engines.claude.shell import (
     unknown,
     worst,
 )
-from autocoder_jupyter.sandbox.workspace.confined import NotConfined, confined
-from autocoder_jupyter.sandbox.workspace.workspace import LONGEST_COMMAND
+from autocoder_jupyter.sandbox.workspace.workspace import LONGEST_COMMAND, NotConfined, confined
 from autocoder_jupyter.untrusted.parsing import TooLong, parse
 
 # Classifies a call that runs a Python program by the program's source.

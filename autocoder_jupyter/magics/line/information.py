@@ -200,20 +200,20 @@ def cache(notebook: Notebook, arguments: Arguments) -> None:
 def _prune(notebook: Notebook, *, everything: bool, runs: bool) -> None:
     from autocoder_jupyter.calls import function
     from autocoder_jupyter.concurrency.cache_folder import cache_folder
-    from autocoder_jupyter.sandbox.environments import cleanup
+    from autocoder_jupyter.sandbox.environments import installed
     from autocoder_jupyter.versions import request_lock
 
     now = time.time()
-    unused_since = now + 1 if everything else now - cleanup.UNUSED_DAYS * _DAY
-    before = sum(one.bytes for one in cleanup.local_environments())
-    cleanup.clear_local(unused_since)
+    unused_since = now + 1 if everything else now - installed.UNUSED_DAYS * _DAY
+    before = sum(one.bytes for one in installed.local_environments())
+    installed.clear_local(unused_since)
     request_lock.remove_old(cache_folder(), unused_since)
-    cleanup.prune_local(most=0 if everything else cleanup.most_bytes())
-    left = cleanup.local_environments()
+    installed.prune_local(most=0 if everything else installed.most_bytes())
+    left = installed.local_environments()
     print(f"Environments: {size_in_words(before - sum(one.bytes for one in left))} freed, {len(left)} left.")
     if everything:
         print(f"Outcomes of calls: {size_in_words(function.clear())} freed.")
-    removed = _prune_images(now if everything else now - cleanup.UNUSED_DAYS * _DAY)
+    removed = _prune_images(now if everything else now - installed.UNUSED_DAYS * _DAY)
     if removed:
         print(f"Docker images: {counted(removed, 'image')} removed.")
     if runs:
@@ -222,11 +222,13 @@ def _prune(notebook: Notebook, *, everything: bool, runs: bool) -> None:
 
 def _environments() -> Iterator[Row]:
     from autocoder_jupyter.concurrency.cache_folder import cache_folder
-    from autocoder_jupyter.sandbox.environments import cleanup
+    from autocoder_jupyter.sandbox.environments import installed
 
-    found = cleanup.local_environments()
+    found = installed.local_environments()
     size = sum(one.bytes for one in found)
-    bound = f"at most {size_in_words(cleanup.most_bytes())} (AUTOCODE_CACHE_SIZE), {cleanup.UNUSED_DAYS} days unused"
+    bound = (
+        f"at most {size_in_words(installed.most_bytes())} (AUTOCODE_CACHE_SIZE), {installed.UNUSED_DAYS} days unused"
+    )
     yield counted(len(found), "environment"), size_in_words(size), "", bound, str(cache_folder())
     for one in found[:_LISTED]:
         state = "in use" if one.in_use else ""
@@ -235,8 +237,7 @@ def _environments() -> Iterator[Row]:
 
 def _packages(folder: Path) -> str:
     """The packages of an environment that are not base packages."""
-    from autocoder_jupyter.sandbox.environments.locking import BASE_PACKAGES
-    from autocoder_jupyter.sandbox.environments.pins import name_of
+    from autocoder_jupyter.sandbox.environments.locking import BASE_PACKAGES, name_of
 
     with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
         names = [name_of(line) for line in json.loads((folder / "autocode.json").read_text("utf-8"))["lock"]]
@@ -247,7 +248,7 @@ def _packages(folder: Path) -> str:
 
 
 def _images() -> Iterator[Row]:
-    from autocoder_jupyter.sandbox.docker.cleanup import sizes_of_images
+    from autocoder_jupyter.sandbox.docker.sandbox import sizes_of_images
 
     with suppress(AutocodeError):
         sizes = sizes_of_images()
@@ -257,8 +258,8 @@ def _images() -> Iterator[Row]:
 
 
 def _prune_images(before: float) -> int:
-    from autocoder_jupyter.sandbox.docker.cleanup import clear_images
-    from autocoder_jupyter.sandbox.docker.detection import find_engine
+    from autocoder_jupyter.sandbox.docker.engine import find_engine
+    from autocoder_jupyter.sandbox.docker.sandbox import clear_images
 
     with suppress(AutocodeError):
         return len(clear_images(find_engine(), before))
@@ -275,7 +276,7 @@ def _outcomes() -> Row:
 
 def _runs(notebook: Notebook) -> Iterator[Row]:
     """The runs of this folder, one row per name. Runs are never removed automatically."""
-    from autocoder_jupyter.sandbox.environments.cleanup import modified, size_of
+    from autocoder_jupyter.sandbox.environments.installed import modified, size_of
 
     root = notebook.journal_root
     homes = [] if root.is_symlink() else root.glob("*")

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.errors import InvalidRequest, SandboxUnavailable
-from autocoder_jupyter.sandbox.cancellation import UNWATCHED, BuildWatch, CancellationToken
 from autocoder_jupyter.sandbox.docker.container import Transport
 from autocoder_jupyter.sandbox.docker.engine import DockerEngine
 from autocoder_jupyter.sandbox.docker.trial import ImageTrial, trial
+from autocoder_jupyter.sandbox.protocol import UNWATCHED, BuildWatch, CancellationToken
 from autocoder_jupyter.types import ImageConfig
 
 if TYPE_CHECKING:

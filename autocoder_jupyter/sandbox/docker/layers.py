@@ -23,9 +23,8 @@ from typing import IO, TYPE_CHECKING
 from autocoder_jupyter.concurrency.cache_folder import cache_folder
 from autocoder_jupyter.concurrency.file_locks import exclusive
 from autocoder_jupyter.errors import Cancelled, PackageError
-from autocoder_jupyter.sandbox.cancellation import BuildWatch
-from autocoder_jupyter.sandbox.docker import apt
-from autocoder_jupyter.sandbox.docker.engine import DockerEngine
+from autocoder_jupyter.sandbox.docker import trial
+from autocoder_jupyter.sandbox.docker.engine import LABEL, DockerEngine
 from autocoder_jupyter.sandbox.docker.images import (
     Base,
     BuildFailed,
@@ -34,13 +33,12 @@ from autocoder_jupyter.sandbox.docker.images import (
     hanging_up,
     progress_lines,
 )
-from autocoder_jupyter.sandbox.docker.reaper import LABEL
 from autocoder_jupyter.sandbox.environments import locking
-from autocoder_jupyter.sandbox.environments.pins import pin_of
-from autocoder_jupyter.sandbox.environments.usage_locks import mark_used
+from autocoder_jupyter.sandbox.environments.installed import mark_used
+from autocoder_jupyter.sandbox.environments.locking import pin_of
 from autocoder_jupyter.sandbox.environments.uv import index_identity
 from autocoder_jupyter.sandbox.programs import program_text
-from autocoder_jupyter.sandbox.protocol import EnvironmentSpec
+from autocoder_jupyter.sandbox.protocol import BuildWatch, EnvironmentSpec
 from autocoder_jupyter.sandbox.temporary_folder import temporary_folder
 
 if TYPE_CHECKING:
@@ -117,7 +115,7 @@ def build_environment(
     else:
         parent = shared
         packages = tuple(line for line in lock if _label(line) not in _labels_of(shared))
-    recipe = Recipe(name, parent, packages, lock, apt.check_system_packages(spec.system_packages))
+    recipe = Recipe(name, parent, packages, lock, trial.check_system_packages(spec.system_packages))
     _build(engine, base, recipe, watch)
 
 
@@ -172,14 +170,14 @@ def _build(engine: DockerEngine, base: Base, recipe: Recipe, watch: BuildWatch) 
         target.mkdir()
         if recipe.packages:
             locking.install_target(recipe.packages, base.trial.python_version, base.platform, target, watch=watch)
-        authorities = apt.authorities(os.environ) if recipe.system_packages else None
+        authorities = trial.authorities(os.environ) if recipe.system_packages else None
         with tempfile.TemporaryFile() as context:
             _write_context(
                 context,
                 {
                     "Dockerfile": dockerfile(recipe, base, target, authorities is not None).encode(),
                     PATH_FILE: path_line(base.trial.site_packages).encode(),
-                    apt.AUTHORITIES: authorities or b"",
+                    trial.AUTHORITIES: authorities or b"",
                 },
                 target,
             )
@@ -200,7 +198,7 @@ def dockerfile(recipe: Recipe, base: Base, target: Path, authorities: bool) -> s
     user = base.image.user
     steps = [f"FROM {recipe.parent.id}", *(["USER 0:0"] if user else [])]
     if recipe.system_packages:
-        steps += apt.install_steps(recipe.system_packages, authorities)
+        steps += trial.install_steps(recipe.system_packages, authorities)
     if recipe.parent.id == base.image.id and not base.trial.bytecode:  # as in the official images of Python
         steps.append(compile_step([base.trial.standard_library]))
     if recipe.packages:
@@ -264,7 +262,7 @@ def _owned_by_root(entry: tarfile.TarInfo) -> tarfile.TarInfo:
 def _run_build(engine: DockerEngine, recipe: Recipe, context: IO[bytes], watch: BuildWatch) -> None:
     from docker.errors import APIError
 
-    arguments = apt.proxies(os.environ) if recipe.system_packages else {}
+    arguments = trial.proxies(os.environ) if recipe.system_packages else {}
     client = engine.client(BUILD_SECONDS)
     made: list[str] = []
     try:
@@ -278,7 +276,7 @@ def _run_build(engine: DockerEngine, recipe: Recipe, context: IO[bytes], watch: 
                 decode=True,
                 timeout=BUILD_SECONDS,
                 buildargs=arguments,
-                network_mode=apt.network(arguments) if recipe.system_packages else "none",
+                network_mode=trial.network(arguments) if recipe.system_packages else "none",
                 use_config_proxy=bool(recipe.system_packages),
             )
             for line in progress_lines(stream):
@@ -288,7 +286,7 @@ def _run_build(engine: DockerEngine, recipe: Recipe, context: IO[bytes], watch: 
                     watch.tell(line[:100])
     except BuildFailed as failure:
         _remove_layers(engine, made)
-        raise apt.package_error(str(failure), failure.output) from None
+        raise trial.package_error(str(failure), failure.output) from None
     except Cancelled:
         _remove_layers(engine, made, seconds=LET_GO_SECONDS)
         raise

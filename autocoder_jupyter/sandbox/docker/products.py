@@ -19,7 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from autocoder_jupyter.sandbox.container_marks import is_container
+from autocoder_jupyter.sandbox.choice import is_container
 
 State = Literal["running", "stopped", "not installed"]
 

@@ -12,24 +12,106 @@ import importlib.metadata
 import json
 import os
 import platform as machine
+import re
 import sys
 import sysconfig
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from packaging.markers import InvalidMarker, Marker
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
 from autocoder_jupyter.concurrency.cache_folder import cache_folder
-from autocoder_jupyter.errors import PackageError, PackageRefused
-from autocoder_jupyter.sandbox.cancellation import UNWATCHED, BuildWatch
-from autocoder_jupyter.sandbox.environments.pins import check_pins, is_lock, name_of, pin_of, read_lock
+from autocoder_jupyter.errors import InvalidRequest, PackageError, PackageRefused
 from autocoder_jupyter.sandbox.environments.uv import IndexUnreachable, index_identity, run_uv
-from autocoder_jupyter.sandbox.protocol import EnvironmentSpec
+from autocoder_jupyter.sandbox.protocol import UNWATCHED, BuildWatch, EnvironmentSpec
 from autocoder_jupyter.untrusted.folder import Folder
+from autocoder_jupyter.untrusted.parsing import visible
 from autocoder_jupyter.untrusted.plain_json import parse
+from autocoder_jupyter.untrusted.plain_toml import parse as plain_toml_parse
+
+# The lines of a lock: an exact version and the SHA-256 of each of its files, in the format of uv.
+#
+#     pandas==3.1.1 --hash=sha256:0a1b… --hash=sha256:2c3d…
+#
+# A line has the hashes of all files of a version, so a lock works on every platform. uv takes the wheel that fits, and
+# refuses a file with another hash. A lock may be untrusted, so a line must have nothing else.
+
+
+_PIN = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?==[A-Za-z0-9][A-Za-z0-9.!+_-]*"
+_HASH = r"--hash=sha256:[0-9a-f]{64}"
+_LINE = re.compile(rf"{_PIN}(?: {_HASH})*")
+_HASHED_LINE = re.compile(rf"{_PIN}(?: {_HASH})+")
+
+MAX_LINES = 2_000
+MAX_CHARACTERS = 200_000
+"""Most characters of a line. A version with many wheels has a hundred hashes of 80 characters."""
+
+
+def pin_of(line: str) -> str:
+    """The name and version of a line: `pandas==3.1.1`."""
+    return line.partition(" ")[0]
+
+
+def name_of(line: str) -> str:
+    """The name of the package of a line: `pandas`."""
+    return line.partition("==")[0]
+
+
+def is_lock(lines: object) -> bool:
+    """Whether this is a list of valid lines of a lock, each with hashes."""
+    return (
+        isinstance(lines, list | tuple)
+        and len(lines) <= MAX_LINES
+        and all(isinstance(line, str) and len(line) <= MAX_CHARACTERS for line in lines)
+        and all(_HASHED_LINE.fullmatch(line) for line in lines)
+    )
+
+
+def check_pins(lines: Iterable[str]) -> None:
+    """Check that each line is an exact version, with or without hashes.
+
+    Raises:
+        PackageRefused: a line is not.
+    """
+    for line in lines:
+        if len(line) > MAX_CHARACTERS or not _LINE.fullmatch(line):
+            raise PackageRefused(
+                f"{line[:80]!r} is not an exact requirement.",
+                hint="A lock holds lines such as pandas==3.0.1, with the hashes of its files behind.",
+                package=line[:80],
+            )
+
+
+def read_lock(printed: str) -> tuple[str, ...]:
+    """The lines of a lock from the output of `uv pip compile --generate-hashes`.
+
+    Raises:
+        PackageError: the index has no hash for a file.
+    """
+    lines = []
+    for text in printed.replace("\\\n", " ").splitlines():
+        pin, *words = text.split() or [""]
+        line = " ".join([pin, *(word for word in words if re.fullmatch(_HASH, word))])
+        if _HASHED_LINE.fullmatch(line):
+            lines.append(line)
+        elif re.fullmatch(_PIN, pin):
+            raise PackageError(
+                f"The package index names no SHA-256 for the files of {pin}.",
+                why="Without one, nobody can tell whether what is installed is what was tested.",
+                hint="Use another index, or ask its version_manager.",
+                package=name_of(pin),
+            )
+    return tuple(lines)
+
+
+# What the docstring of this file says.
+
 
 FORMAT = 2
 """A part of every key. It is increased when environments or locks are built in another way."""
@@ -287,3 +369,74 @@ def _write_lock(file: Path, lock: Sequence[str]) -> None:
 
 def _digest(content: object) -> str:
     return hashlib.sha256(json.dumps([FORMAT, content]).encode()).hexdigest()[:20]
+
+
+# Read a `pylock.toml` (PEP 751) as lines of a lock: exact versions with the hashes of their wheels.
+#
+# The file is not trusted. Its addresses are not used: wheels come from the configured index, and must have the hashes
+# of the file. Packages without a wheel (a source archive, a folder, a repository) are refused.
+
+
+MOST_BYTES = 4 * 2**20
+
+
+def read_pylock(path: Path, python_version: tuple[int, int]) -> tuple[str, ...]:
+    """Read the lines for one Python on this platform.
+
+    Args:
+        path: of the file.
+        python_version: (major, minor) of the Python in the sandbox.
+
+    Raises:
+        InvalidRequest: the file cannot be read, is not a valid `pylock.toml`, or is for another Python.
+        PackageRefused: a package has no wheel with a SHA-256.
+    """
+    shown = visible(path)
+    try:
+        real = path.expanduser().resolve(strict=True)
+        content = plain_toml_parse(Folder(real.parent).read_text(real.name, MOST_BYTES))
+    except OSError as error:
+        raise InvalidRequest(f"{shown} cannot be read: {error.strerror or error}.") from None
+    except ValueError as error:
+        raise InvalidRequest(f"{shown} is not TOML.", why=visible(error)[:300]) from None
+    packages = content.get("packages")
+    if not str(content.get("lock-version", "")).startswith("1.") or not isinstance(packages, list):
+        raise InvalidRequest(
+            f"{shown} is not a pylock.toml.", hint="Write one with uv export --format pylock.toml, or pip lock."
+        )
+    version = ".".join(map(str, python_version))
+    try:
+        if not SpecifierSet(str(content.get("requires-python", ""))).contains(f"{version}.99", prereleases=True):
+            made_for = visible(content["requires-python"])
+            raise InvalidRequest(f"{shown} is made for Python {made_for}, not for {version}.")
+        lines = tuple(_lines(packages, version))
+    except (InvalidSpecifier, InvalidMarker, TypeError, KeyError, AttributeError) as error:
+        raise InvalidRequest(f"{shown} is not a pylock.toml.", why=visible(error)[:300]) from None
+    if not is_lock(lines):
+        raise InvalidRequest(f"{shown} is not a pylock.toml.", why="A name, a version or a hash is invalid.")
+    return lines
+
+
+def _lines(packages: list[Any], version: str) -> Iterator[str]:
+    seen: set[str] = set()
+    here = {"python_version": version, "python_full_version": f"{version}.0"}
+    for package in packages:
+        marker = package.get("marker")
+        if marker is not None and not Marker(marker).evaluate(here):
+            continue
+        name = canonicalize_name(package["name"])
+        if name in seen:
+            raise KeyError(f"{name} is there twice for this Python")
+        seen.add(name)
+        hashes = sorted({_sha256(wheel) for wheel in package.get("wheels") or ()} - {""})
+        if not hashes or "version" not in package:
+            raise PackageRefused(
+                f"{visible(name)} of the pylock.toml has no wheel with a SHA-256, and nothing else is installed.",
+                hint="Lock it from the package index.",
+                package=name,
+            )
+        yield " ".join([f"{name}=={package['version']}", *(f"--hash=sha256:{one}" for one in hashes)])
+
+
+def _sha256(wheel: Mapping[str, Any]) -> str:
+    return str(wheel.get("hashes", {}).get("sha256", "")).lower()

@@ -25,14 +25,19 @@ from autocoder_jupyter.errors import (
 )
 from autocoder_jupyter.sandbox.host import replies
 from autocoder_jupyter.sandbox.host.bundle import bundle
-from autocoder_jupyter.sandbox.host.changes import changed
-from autocoder_jupyter.sandbox.host.exchange import Expired, Malformed, NotTaken, OnFrame, ProcessStreams, StreamEnded
-from autocoder_jupyter.sandbox.host.packing import describe, digest, envelope_of, pack_arguments
-from autocoder_jupyter.sandbox.host.process import Process
+from autocoder_jupyter.sandbox.host.exchange import (
+    Expired,
+    Malformed,
+    NotTaken,
+    OnFrame,
+    Process,
+    ProcessStreams,
+    StreamEnded,
+)
+from autocoder_jupyter.sandbox.host.messages import clean, stable
+from autocoder_jupyter.sandbox.host.packing import changed, describe, digest, envelope_of, pack_arguments
 from autocoder_jupyter.sandbox.host.replies import CallAnswer, Digests, EarlyOutputs
-from autocoder_jupyter.sandbox.host.testing import Testing
-from autocoder_jupyter.sandbox.host.text import clean, stable
-from autocoder_jupyter.sandbox.host.verdicts import Verdicts
+from autocoder_jupyter.sandbox.host.testing import Testing, Verdicts
 from autocoder_jupyter.sandbox.protocol import (
     PLAIN_CALL,
     Callee,
@@ -46,9 +51,8 @@ from autocoder_jupyter.sandbox.protocol import (
     WorkerNotReady,
 )
 from autocoder_jupyter.sandbox.worker.entries import Packed
-from autocoder_jupyter.sandbox.worker.envelope import DISMISS, PING
-from autocoder_jupyter.sandbox.worker.frames import pack
-from autocoder_jupyter.sandbox.workspace import commands
+from autocoder_jupyter.sandbox.worker.frames import DISMISS, PING, pack
+from autocoder_jupyter.sandbox.workspace import workspace
 from autocoder_jupyter.types import TestOutcome
 
 START_SECONDS = 120.0
@@ -125,7 +129,7 @@ class ChannelWorker:
 
     Attributes:
         facts: the worker's report that it is ready: `python`, `machine`, `pid`, `folder`, and `lockdown`, the parts of
-            its lockdown that are in effect (see `worker.lockdown.Lockdown`).
+            its lockdown that are in effect (see `worker.bpf.Lockdown`).
     """
 
     def __init__(self, process: Process, limits: WorkerLimits, name: str = "", cores: Collection[int] = ()) -> None:
@@ -264,12 +268,12 @@ class ChannelWorker:
 
     def command(self, command: str, files: Mapping[str, bytes], *, seconds: float) -> CommandOutcome:
         """Run a shell command on these files; see `protocol.Worker.command`."""
-        pieces = commands.request(command, files, seconds)
-        allowed = seconds + commands.GRACE_SECONDS
+        pieces = workspace.request(command, files, seconds)
+        allowed = seconds + workspace.GRACE_SECONDS
         with self._lock:
             answer = self._request(pieces, secrets.token_bytes(32), child="fresh", keep=False, seconds=allowed)
             try:
-                return commands.outcome(answer)
+                return workspace.outcome(answer)
             except OutputRefused:
                 self._end()
                 raise

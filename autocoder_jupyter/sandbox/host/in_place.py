@@ -1,4 +1,4 @@
-"""Copy a large answer from the memory of the child that made it; the other side is `worker.in_place`.
+"""Copy a large answer from the memory of the child that made it; the other side is `worker.frames`.
 
 Memory that both sides share would have to be cleared for the next child, could be changed while it is checked, and
 would be kept. Here nothing is shared: the kernel copies once into private memory, and that copy is checked. What the
@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from autocoder_jupyter.concurrency.background import start_thread
-from autocoder_jupyter.sandbox.worker.in_place import MOST_PLACES
+from autocoder_jupyter.sandbox.worker.frames import MOST_PLACES
 
 STEP = 16 << 20
 """Most bytes of one system call. It cannot be interrupted, and the time limit is checked after it."""

@@ -5,20 +5,24 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 from autocoder_jupyter import codec
 from autocoder_jupyter.errors import InvalidRequest, UnsupportedData
-from autocoder_jupyter.sandbox.host import turns
+from autocoder_jupyter.sandbox.host import replies
+from autocoder_jupyter.sandbox.host.replies import refused
 from autocoder_jupyter.sandbox.protocol import Program
-from autocoder_jupyter.sandbox.worker import envelope
-from autocoder_jupyter.sandbox.worker.entries import Packed
+from autocoder_jupyter.sandbox.worker import frames
+from autocoder_jupyter.sandbox.worker.entries import OutOfBounds, Packed, unpacked
 
 
 def envelope_of(request: Sequence[Any], *, program: bytes, again: bool, keep: bool) -> bytes:
-    """The envelope of the pieces of a request; see `worker.envelope`."""
+    """The envelope of the pieces of a request; see `worker.frames`."""
     size = sum(memoryview(piece).nbytes for piece in request)
-    return envelope.pack(size, program, again=again, keep=keep)
+    return frames.envelope_pack(size, program, again=again, keep=keep)
 
 
 def describe(program: Program) -> dict[str, Any]:
@@ -59,7 +63,7 @@ def pack_arguments(program: Program, arguments: Mapping[str, Any]) -> Packed:
         value = arguments[spec.name]
         is_none = value is None and not spec.required and spec.default is None  # the only input that may be None
         try:
-            with turns.to_encode(value):
+            with replies.to_encode(value):
                 encoded = None if is_none else codec.encode(value, spec.type)
             packed.add(spec.name, spec.type, encoded)
         except codec.TypeMismatch as error:
@@ -68,3 +72,61 @@ def pack_arguments(program: Program, arguments: Mapping[str, Any]) -> Packed:
             what = f"The input {spec.name!r} cannot go into the sandbox as it is: {error.path} {error.reason}."
             raise UnsupportedData(what, hint=error.hint) from None
     return packed
+
+
+# Find the arguments that a function changed in place: compare the sent arguments with those after the call.
+#
+# The comparison runs on the host, but the returned bytes come from the program. So a hostile function can hide a
+# change. This does no harm, because every call works on a copy of the arguments.
+
+
+def changed(sent: Packed, header: Mapping[str, Any], payload: memoryview) -> tuple[str, ...]:
+    """The names of the changed arguments.
+
+    Args:
+        sent: the arguments of the call.
+        header: of the frame with the arguments after the call.
+        payload: of that frame.
+
+    Raises:
+        OutputRefused: the frame is invalid, or has other arguments.
+    """
+    entries = header.get("arguments")
+    names = [entry["name"] for entry in sent.entries]
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise refused("arguments that are no list")
+    if [entry.get("name") for entry in entries] != names:
+        raise refused("other arguments than were sent")
+    before = _parts(sent.entries, memoryview(b"".join(sent.pieces)))
+    after = _parts(entries, payload)
+    return tuple(name for name, one, other in zip(names, before, after, strict=True) if not _same(one, other))
+
+
+_Part = tuple[Mapping[str, Any] | None, memoryview]
+
+
+def _parts(entries: Sequence[Mapping[str, Any]], payload: memoryview) -> list[_Part]:
+    try:
+        found = [(entry.get("header"), part) for entry, part in unpacked(entries, payload)]
+    except OutOfBounds as error:
+        raise refused(f"argument {error} reaches beyond its payload") from None
+    return [(header if isinstance(header, dict) else None, part) for header, part in found]
+
+
+def _same(one: _Part, other: _Part) -> bool:
+    if one[0] is None or other[0] is None:
+        return one[0] is other[0]
+    if one[0] == other[0] and pa.py_buffer(one[1]).equals(pa.py_buffer(other[1])):
+        return True
+    if one[0]["type"] not in ("DataFrame", "Series") or other[0].get("type") != one[0]["type"]:
+        return False
+    return _digest(*one) == _digest(*other)  # equal values can have different bytes
+
+
+def _digest(header: Mapping[str, Any] | None, part: memoryview) -> str:
+    assert header is not None
+    private = memoryview(bytearray(part))  # a copy, because the decoded value may be a view of it
+    try:
+        return codec.encode(codec.decode(header, private, folder=Path(), trusted=False), header["type"]).digest()
+    except (codec.Corrupt, codec.TypeMismatch, codec.Unencodable) as error:
+        raise refused(f"an argument: {error}") from None

@@ -15,17 +15,255 @@ import os
 import threading
 import time
 from collections import defaultdict, deque
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
+from typing import Generic, TypeVar
+from weakref import WeakValueDictionary
 
 from autocoder_jupyter.concurrency.background import start_thread
-from autocoder_jupyter.sandbox.host import cores
-from autocoder_jupyter.sandbox.host.capacity import usable_cores
-from autocoder_jupyter.sandbox.host.spares import QUIET_SECONDS, Spares
-from autocoder_jupyter.sandbox.protocol import Sandbox, Worker, WorkerSpec, origin_of
+from autocoder_jupyter.errors import OutOfMemory, SandboxError, SandboxUnavailable
+from autocoder_jupyter.sandbox.local import container_memory
+from autocoder_jupyter.sandbox.programs import program_text
+from autocoder_jupyter.sandbox.protocol import Program, Sandbox, Worker, WorkerLimits, WorkerSpec, origin_of
+from autocoder_jupyter.types import OutputSpec
+
+# How many cores this process may use, and how much memory is free: on this machine, or in the container around it.
+
+
+_MEMORY = Path("/proc/meminfo")
+_QUOTA = Path("/sys/fs/cgroup/cpu.max")
+"""`QUOTA PERIOD` in microseconds; QUOTA is `max` if there is none."""
+
+
+def usable_cores() -> int:
+    """The number of cores that this process may use; at least 1."""
+    usable = getattr(os, "sched_getaffinity", None)
+    cores = len(usable(0)) if usable else os.cpu_count() or 1
+    with suppress(OSError, ValueError):
+        quota, period = _QUOTA.read_text("ascii").split()
+        cores = min(cores, math.ceil(int(quota) / int(period)))
+    return max(cores, 1)
+
+
+def free_memory() -> float:
+    """Bytes that new processes can use without swapping; infinite if the system does not report it."""
+    free = math.inf
+    with suppress(OSError, ValueError, KeyError, IndexError):
+        fields = dict(line.split(":", 1) for line in _MEMORY.read_text("ascii").splitlines())
+        free = int(fields["MemAvailable"].split()[0]) << 10
+    left = container_memory.left()
+    return free if left is None else min(free, left)
+
+
+# The cores of the workers that run something now, so that another one gets others.
+
+
+_at_work: WeakValueDictionary[tuple[int, int], Worker] = WeakValueDictionary()
+"""By process id: the workers of a parent do not run in a forked process. No worker stays alive because it is here."""
+
+
+def begin(worker: Worker) -> None:
+    """Note that a worker is borrowed."""
+    _at_work[os.getpid(), id(worker)] = worker
+
+
+def end(worker: Worker) -> None:
+    """Note that it was given back."""
+    _at_work.pop((os.getpid(), id(worker)), None)
+
+
+def busy_cores() -> set[int]:
+    """The cores of the workers of all pools that are borrowed."""
+    own = os.getpid()
+    return {core for (owner, _), worker in list(_at_work.items()) if owner == own for core in worker.cores}
+
+
+def free_cores() -> list[int]:
+    """The other cores that this process may use."""
+    return sorted(os.sched_getaffinity(0) - busy_cores())
+
+
+# Check whether a memory limit is enough to start a worker. If not, the error says how much is needed here.
+
+
+PLENTY = 256 << 20
+"""Bytes of memory. With at least this much, a worker that starts can also run a program in any environment."""
+
+STEPS = tuple(size << 20 for size in (128, 256, 512, 1024, 2048))
+"""Memory limits that are tried to find one that is enough."""
+
+MARGIN = 8
+"""An eighth of a limit must be left over before it is called enough: no two starts need the same."""
+
+FREE_FOR_SPARE = 1 << 30
+"""Bytes of free memory that are required before a spare worker is started. The worker takes a tenth of that."""
+
+_NOTHING = Program(program_text("nothing"), (), (OutputSpec(name="nothing", type="int"),))
+
+
+def enough_for_spare() -> bool:
+    """Whether this machine has enough free memory for a spare worker. False if the system does not report it."""
+    return FREE_FOR_SPARE <= free_memory() < math.inf
+
+
+def start_within(start: Callable[[WorkerLimits], Worker], limits: WorkerLimits) -> Worker:
+    """Start a worker. If the memory limit is too low, the error says how much is needed.
+
+    The needed memory depends on the libraries of the environment, so it is measured: after a failure that may be caused
+    by memory, workers with more memory are started until one can run a program.
+
+    Args:
+        start: starts a worker with the given limits.
+        limits: the requested limits.
+
+    Raises:
+        SandboxUnavailable: there is too little memory. The hint has the smallest of `STEPS` that is enough.
+        SandboxError: `start` failed for another reason.
+    """
+    try:
+        return _started(start, limits)
+    except SandboxError as error:
+        out_of_memory = isinstance(error, OutOfMemory)
+        if not out_of_memory and limits.memory >= PLENTY:
+            raise
+        least = next((size for size in STEPS if size > limits.memory and _works(start, limits, size)), None)
+        if least is None and not out_of_memory:
+            raise
+    raise SandboxUnavailable(
+        f"{_mebibytes(limits.memory)} of memory is too little to start a worker in this environment.",
+        why="Its interpreter and libraries need more before any program runs.",
+        hint=f"{_mebibytes(least)} is enough here: {_setting(least)}." if least else "Allow more with --memory.",
+    )
+
+
+def _started(start: Callable[[WorkerLimits], Worker], limits: WorkerLimits) -> Worker:
+    """Start a worker. With little memory it must also run a program, because it needs memory to fork."""
+    worker = start(limits)
+    if limits.memory < PLENTY:
+        try:
+            worker.call(_NOTHING, {})
+        except BaseException:
+            worker.kill()
+            raise
+    return worker
+
+
+def _works(start: Callable[[WorkerLimits], Worker], limits: WorkerLimits, memory: int) -> bool:
+    """Whether a worker with this limit runs a program, and leaves the margin free."""
+    try:
+        worker = start(replace(limits, memory=memory - memory // MARGIN))
+    except SandboxError:
+        return False
+    try:
+        worker.call(_NOTHING, {})
+    except SandboxError:
+        return False
+    finally:
+        worker.kill()
+    return True
+
+
+def _setting(size: int) -> str:
+    return f'--memory {size >> 20}Mi, or resources=Resources(memory="{size >> 20}Mi")'
+
+
+def _mebibytes(size: int) -> str:
+    return f"{size / (1 << 20):.4g} MiB"
+
+
+# Decide when a pool starts its spare: a worker in which no program has run, so that the next caller need not wait.
+
+
+Kind = TypeVar("Kind")
+
+QUIET_SECONDS = 1.0
+"""Seconds for which all workers must be idle before a spare is started, so that programs do not get less CPU time."""
+
+
+@dataclass(frozen=True)
+class _Wanted(Generic[Kind]):
+    kind: Kind
+    at_once: bool
+
+
+class Spares(Generic[Kind]):
+    """Starts a spare in the background when one is ordered. A new order replaces the one before.
+
+    Args:
+        start: starts a spare of a kind, unless there is one, and waits until it is ready. It never raises.
+        quiet_seconds: how long all workers must be idle before a spare is started.
+    """
+
+    def __init__(self, start: Callable[[Kind], None], quiet_seconds: float = QUIET_SECONDS) -> None:
+        self._start = start
+        self._quiet_seconds = quiet_seconds
+        self._changed = threading.Condition()
+        self._working = 0
+        self._quiet_since = -math.inf
+        self._wanted: _Wanted[Kind] | None = None
+        self._granting = False
+        self._closed = False
+
+    @contextmanager
+    def work(self) -> Iterator[None]:
+        """A context during which a worker is in use."""
+        with self._changed:
+            self._working += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._working -= 1
+                self._quiet_since = time.monotonic()
+                self._changed.notify_all()
+
+    def want(self, kind: Kind, *, at_once: bool = False) -> None:
+        """Order a spare. Returns at once and never raises.
+
+        Args:
+            kind: of the worker.
+            at_once: start it also while other workers are in use.
+        """
+        with self._changed:
+            if self._closed or (self._wanted == _Wanted(kind, True)):
+                return
+            self._wanted = _Wanted(kind, at_once)
+            self._changed.notify_all()
+            if not self._granting:
+                with suppress(RuntimeError):  # no thread can be started when the process ends
+                    start_thread(self._grant, "autocode-spare")
+                    self._granting = True
+
+    def close(self) -> None:
+        """Start no more spares."""
+        with self._changed:
+            self._closed = True
+            self._wanted = None
+            self._changed.notify_all()
+
+    def _grant(self) -> None:
+        """Start the ordered spares one after the other, until there is no order."""
+        while True:
+            with self._changed:
+                while self._wanted and not self._wanted.at_once and (left := self._until_quiet()) > 0:
+                    self._changed.wait(None if math.isinf(left) else left)
+                wanted, self._wanted = self._wanted, None
+                if wanted is None:
+                    self._granting = False
+                    return
+            self._start(wanted.kind)
+
+    def _until_quiet(self) -> float:
+        """Seconds until all workers were idle for `quiet_seconds`, if none is used meanwhile."""
+        return math.inf if self._working else self._quiet_since + self._quiet_seconds - time.monotonic()
+
+
+# What the docstring of this file says.
+
 
 IDLE_SECONDS = 600.0
 MOST_IDLE = max(5, usable_cores())
@@ -167,7 +405,7 @@ class Pool:
             worker = idle.worker
         else:
             worker = self._take_started(spec, unlike) or self._start(spec, unlike)
-            cores.begin(worker)
+            begin(worker)
         self._spares.want(spec)
         return worker
 
@@ -175,7 +413,7 @@ class Pool:
         while idle := self._take(spec, other_than, unlike):
             if idle.worker.responds():
                 return idle
-            cores.end(idle.worker)
+            end(idle.worker)
             idle.worker.kill()
         return None
 
@@ -192,13 +430,13 @@ class Pool:
                 for idle in self._idle
                 if idle.spec == spec and idle.worker.id not in other_than and _differs(idle.worker, unlike)
             ]
-            busy = cores.busy_cores()
+            busy = busy_cores()
             fitting.sort(key=lambda idle: (not idle.spare, busy.isdisjoint(idle.worker.cores)))
-            if fitting and not busy.isdisjoint(own := fitting[-1].worker.cores) and len(cores.free_cores()) >= len(own):
+            if fitting and not busy.isdisjoint(own := fitting[-1].worker.cores) and len(free_cores()) >= len(own):
                 fitting = []
             if fitting:
                 self._idle.remove(fitting[-1])
-                cores.begin(fitting[-1].worker)
+                begin(fitting[-1].worker)
         for idle in dead:
             idle.worker.kill()  # releases its resources in the sandbox
         return fitting[-1] if fitting else None
@@ -248,7 +486,7 @@ class Pool:
 
     def _give_back(self, spec: WorkerSpec, worker: Worker) -> None:
         """Take a borrowed worker back. If it has died, a spare is started at once."""
-        cores.end(worker)
+        end(worker)
         if not worker.alive:
             self._spares.want(spec, at_once=True)
         self._keep(spec, worker)

@@ -20,8 +20,10 @@ from typing import Any
 from autocoder_jupyter.concurrency.cache_folder import cache_folder
 from autocoder_jupyter.concurrency.file_locks import exclusive
 from autocoder_jupyter.errors import PackageError
-from autocoder_jupyter.sandbox.cancellation import UNWATCHED, BuildWatch
-from autocoder_jupyter.sandbox.environments import bytecode, cleanup, contents
+from autocoder_jupyter.sandbox.environments import installed as bytecode
+from autocoder_jupyter.sandbox.environments import installed as cleanup
+from autocoder_jupyter.sandbox.environments import installed as contents
+from autocoder_jupyter.sandbox.environments.installed import mark_used
 from autocoder_jupyter.sandbox.environments.locking import (
     FORMAT,
     LEFT_OVER,
@@ -31,10 +33,9 @@ from autocoder_jupyter.sandbox.environments.locking import (
     install_target,
     lock,
 )
-from autocoder_jupyter.sandbox.environments.usage_locks import mark_used
 from autocoder_jupyter.sandbox.environments.uv import disk_is_full, index_identity, run_uv
 from autocoder_jupyter.sandbox.programs import program_text
-from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec
+from autocoder_jupyter.sandbox.protocol import UNWATCHED, BuildWatch, Environment, EnvironmentSpec
 from autocoder_jupyter.sandbox.worker import removal
 
 _SHORTAGES = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)

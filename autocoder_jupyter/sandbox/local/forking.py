@@ -26,15 +26,19 @@ import socket
 import time
 from pathlib import Path
 
-from autocoder_jupyter.sandbox.local import process_tree
-from autocoder_jupyter.sandbox.local.confinement import landlock
-from autocoder_jupyter.sandbox.local.confinement.filters import ARRIVAL
-from autocoder_jupyter.sandbox.local.confinement.kernel import call_number
-from autocoder_jupyter.sandbox.local.confinement.listener import SystemCall
-from autocoder_jupyter.sandbox.local.confinement.notices import Judge, Verdict, process_of
-from autocoder_jupyter.sandbox.local.confinement.process import CannotConfine, ConfinedProcess, start
-from autocoder_jupyter.sandbox.local.confinement.tiers import tier_named
-from autocoder_jupyter.sandbox.local.limits import Checks, WorkerBounds
+from autocoder_jupyter.sandbox.local import usage
+from autocoder_jupyter.sandbox.local.confinement import rules as landlock
+from autocoder_jupyter.sandbox.local.confinement.notices import Judge, SystemCall, Verdict, process_of
+from autocoder_jupyter.sandbox.local.confinement.process import CannotConfine, ConfinedProcess, start, tier_named
+from autocoder_jupyter.sandbox.local.confinement.rules import ARRIVAL, call_number
+from autocoder_jupyter.sandbox.local.limits import (
+    Checks,
+    Supervision,
+    WatchedWorker,
+    WorkerBounds,
+    is_readable,
+    release_streams,
+)
 from autocoder_jupyter.sandbox.local.loaded import impurity
 from autocoder_jupyter.sandbox.local.messages import (
     DESCRIPTORS,
@@ -45,9 +49,8 @@ from autocoder_jupyter.sandbox.local.messages import (
     TreeEnding,
     report_to,
 )
-from autocoder_jupyter.sandbox.local.supervision import Supervision, release_streams
-from autocoder_jupyter.sandbox.local.watched_worker import WatchedWorker, is_readable
-from autocoder_jupyter.sandbox.worker import forks, removal
+from autocoder_jupyter.sandbox.worker import removal
+from autocoder_jupyter.sandbox.worker import start as forks
 
 _CHECK_SECONDS = 1.0
 _SECONDS_APART = 0.1
@@ -199,8 +202,8 @@ class Forks(Supervision):
 
     def _newborn(self) -> bool:
         """Whether a forked worker that has not reported yet is alive."""
-        born = (pid for pid in process_tree.children(self._pid) if pid not in self._workers)
-        return any(not process_tree.is_zombie(pid) for pid in born)
+        born = (pid for pid in usage.children(self._pid) if pid not in self._workers)
+        return any(not usage.is_zombie(pid) for pid in born)
 
     def _arrived(self, question: SystemCall, pid: int) -> Verdict:
         assert self._coming is not None
@@ -287,11 +290,11 @@ class Forks(Supervision):
         if self._coming or not self._loaded:
             return []
         ours = {self._pid, *self._cleaners, *self._workers}
-        below = (*process_tree.children(os.getpid()), *process_tree.children(self._pid))
+        below = (*usage.children(os.getpid()), *usage.children(self._pid))
         strays = [pid for pid in below if pid not in ours]
         for pid in strays:
-            process_tree.kill_tree(pid)
-        process_tree.reap_orphans(keep=self._pid, others=self._cleaners)
+            usage.kill_tree(pid)
+        usage.reap_orphans(keep=self._pid, others=self._cleaners)
         return strays
 
 
@@ -301,4 +304,4 @@ def _parent(pid: int) -> int:
     Raises:
         OSError: the process has ended.
     """
-    return int(process_tree.content(f"/proc/{pid}/stat").rpartition(b") ")[2].split()[1])
+    return int(usage.content(f"/proc/{pid}/stat").rpartition(b") ")[2].split()[1])

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import abc
+import contextlib
+import errno
+import os
+import select
+import signal
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from autocoder_jupyter.sandbox.local import container_memory, process_tree, usage
-from autocoder_jupyter.sandbox.local.messages import AT_WORK, TreeEnding
+from autocoder_jupyter.sandbox.local import container_memory, usage
+from autocoder_jupyter.sandbox.local.confinement.notices import Judge, SystemCall, SystemCallListener, Verdict
+from autocoder_jupyter.sandbox.local.confinement.process import Throttle
+from autocoder_jupyter.sandbox.local.messages import AT_WORK, TreeEnding, report_to
 
 WATCH_SECONDS = 0.05
 """Seconds between two checks of memory while a program may run."""
@@ -121,7 +129,7 @@ def broken_limit(bounds: WorkerBounds, root: int, *, with_disk: bool) -> TreeEnd
     """
     if bounds.memory is None and not with_disk:
         return None
-    processes = process_tree.views(process_tree.tree(root))
+    processes = usage.views(usage.tree(root))
     held = usage.descriptors(processes) if with_disk else usage.Descriptors()
     if bounds.memory is not None:
         if _uses_more_memory(processes, held, bounds.memory):
@@ -136,8 +144,8 @@ def broken_limit(bounds: WorkerBounds, root: int, *, with_disk: bool) -> TreeEnd
     if use.moved or _broken_by_files(use, bounds.disk):
         # Descriptors, folders and mappings are read one after the other. A file that changes meanwhile may be counted
         # wrongly, so the tree is stopped and counted again.
-        with process_tree.stopped(root):
-            processes = process_tree.views(process_tree.tree(root))
+        with usage.stopped(root):
+            processes = usage.views(usage.tree(root))
             use = usage.disk(folder, processes, usage.descriptors(processes), MOST_FILES)
     if broken := _broken_by_files(use, bounds.disk):
         return broken
@@ -168,3 +176,220 @@ def out_of_memory(most: int) -> TreeEnding:
 
 def _megabytes(size: int) -> str:
     return f"{size / 2**20:.0f} MiB"
+
+
+# One worker, as its supervisor watches it.
+
+
+_EXIT_CODE = 49
+"""Index of the field in /proc/PID/stat, after the name of the process."""
+
+
+class WatchedWorker:
+    """Watches one worker.
+
+    Args:
+        pid: process id of its first process, which only this process or a loading process may reap.
+        checks: of its limits.
+        share_of_core: percent of one core, if it may use less than one.
+        judge: decides about the system calls of its processes.
+        lifeline: descriptor of the lifeline; see `supervisor`.
+        report: descriptor for reports.
+    """
+
+    def __init__(
+        self, pid: int, checks: Checks, share_of_core: int | None, judge: Judge, lifeline: int, report: int
+    ) -> None:
+        self.pid, self.judge, self.report = pid, judge, report
+        self._checks, self._throttle = checks, Throttle(pid, share_of_core)
+        self._lifeline, self._ended = lifeline, os.pidfd_open(pid)
+
+    @property
+    def folder(self) -> str:
+        """The folder in which it may write."""
+        return self._checks.bounds.folder
+
+    @property
+    def watched(self) -> tuple[int, int]:
+        """The descriptors to poll: the lifeline, and the end of the first process."""
+        return self._lifeline, self._ended
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether its first process has ended."""
+        return is_readable(self._ended, 0)
+
+    @property
+    def due(self) -> float:
+        """When to call `turn` next, by the monotonic clock."""
+        return min(self._checks.due, self._throttle.due(self._checks.at_work))
+
+    def turn(self, woken: set[int]) -> TreeEnding | None:
+        """Check limits and the lifeline if they are due.
+
+        Args:
+            woken: the readable descriptors.
+
+        Returns:
+            Why the worker has ended or must be ended; None if it may continue.
+        """
+        if self._ended in woken:
+            return self._own_end()
+        if self._lifeline in woken:
+            message = os.read(self._lifeline, 4096)
+            if not message:
+                return TreeEnding(text="the notebook closed the connection to the worker")
+            self._checks.hear(message)
+        self._throttle.act(self._checks.at_work)
+        return self._checks.broken() if time.monotonic() >= self._checks.due else None
+
+    def kill(self) -> None:
+        """Kill the worker with all its processes. The first process is stopped, and killed last: it adopts orphans."""
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._ended, signal.SIGSTOP)
+            if not self.has_ended:
+                usage.kill_descendants(self.pid)
+            signal.pidfd_send_signal(self._ended, signal.SIGKILL)
+            is_readable(self._ended, usage.SECONDS_TO_DIE)
+
+    def end(self, ending: TreeEnding) -> None:
+        """Report why it ended, and close its descriptors."""
+        report_to(self.report, ending)
+        for descriptor in (self._lifeline, self.report, self._ended):
+            os.close(descriptor)
+
+    def _own_end(self) -> TreeEnding:
+        """How it ended. Its exit code can be read, because it was not reaped yet."""
+        try:
+            fields = Path(f"/proc/{self.pid}/stat").read_bytes().rpartition(b") ")[2].split()
+        except OSError:
+            return TreeEnding(text="It ended.")
+        code = os.waitstatus_to_exitcode(int(fields[_EXIT_CODE]))
+        return TreeEnding(signal=-code) if code < 0 else TreeEnding(exit_code=code)
+
+
+def is_readable(descriptor: int, seconds: float) -> bool:
+    """Whether a descriptor is readable, or becomes so within `seconds`."""
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(seconds * 1000))
+
+
+# The loop of a supervisor: wait, answer system calls, watch workers. A worker alone; `forking` has several.
+
+
+class Supervision(abc.ABC):
+    """Serves workers until their end.
+
+    Args:
+        listener: receives the system calls about which this process decides.
+        parent: process id of the notebook.
+    """
+
+    def __init__(self, listener: SystemCallListener, parent: int) -> None:
+        self.listener, self._parent = listener, parent
+
+    def run(self) -> None:
+        """Serve until the end."""
+        while os.getppid() == self._parent and self._serve():
+            pass
+
+    def _serve(self) -> bool:
+        """Wait, and serve once. False at the end."""
+        poll = select.poll()
+        for descriptor in (self.listener.fileno(), *self.watched):
+            poll.register(descriptor, select.POLLIN)
+        woken = {descriptor for descriptor, _ in poll.poll(max(self.due - time.monotonic(), 0.0) * 1000)}
+        if self.listener.fileno() in woken:
+            self._answer()
+        return self.turn(woken)
+
+    def _answer(self) -> None:
+        question = self.listener.receive()
+        if question is None:
+            return
+        try:
+            verdict = self.verdict(question)
+        except OSError as error:
+            verdict = error.errno or errno.EPERM, False
+        if verdict is not None:
+            self.listener.answer(question, verdict[0], continues=verdict[1])
+
+    @property
+    @abc.abstractmethod
+    def watched(self) -> list[int]:
+        """Further descriptors to wait for."""
+
+    @property
+    @abc.abstractmethod
+    def due(self) -> float:
+        """When to call `turn` without a woken descriptor, by the monotonic clock."""
+
+    @abc.abstractmethod
+    def verdict(self, question: SystemCall) -> Verdict | None:
+        """The answer to a system call; None if it must wait.
+
+        Raises:
+            OSError: the caller has ended.
+        """
+
+    @abc.abstractmethod
+    def turn(self, woken: set[int]) -> bool:
+        """Watch the workers. False at the end.
+
+        Args:
+            woken: the readable descriptors.
+        """
+
+
+class OneWorker(Supervision):
+    """Serves a worker that this process has started itself.
+
+    Args:
+        listener: see `Supervision`.
+        parent: see `Supervision`.
+        worker: the worker.
+    """
+
+    def __init__(self, listener: SystemCallListener, parent: int, worker: WatchedWorker) -> None:
+        super().__init__(listener, parent)
+        self._worker = worker
+        self.ending = TreeEnding(text="the notebook has ended")
+        """Why the worker has ended."""
+
+    @property
+    def watched(self) -> list[int]:
+        """See `Supervision`."""
+        return [*self._worker.watched]
+
+    @property
+    def due(self) -> float:
+        """See `Supervision`."""
+        return self._worker.due
+
+    def verdict(self, question: SystemCall) -> Verdict | None:
+        """See `Supervision`."""
+        return self._worker.judge.verdict(question)
+
+    def turn(self, woken: set[int]) -> bool:
+        """See `Supervision`."""
+        is_due = time.monotonic() >= self.due
+        if ending := self._worker.turn(woken):
+            self.ending = ending
+            return False
+        if is_due:
+            usage.reap_orphans(keep=self._worker.pid)
+        return True
+
+
+def take_streams(descriptors: Sequence[int]) -> None:
+    """Make them the standard streams of this process, which the process that it starts inherits, and close them."""
+    for stream, descriptor in enumerate(descriptors):
+        os.dup2(descriptor, stream)
+        os.close(descriptor)
+
+
+def release_streams() -> None:
+    """Close this process's copies of the streams, so that their readers notice when the worker ends."""
+    null = os.open(os.devnull, os.O_RDWR)
+    take_streams([os.dup(null), os.dup(null), null])

@@ -10,7 +10,7 @@ import stat
 from collections.abc import Collection
 from pathlib import Path
 
-from autocoder_jupyter.sandbox.local import process_tree
+from autocoder_jupyter.sandbox.local import usage
 
 
 def impurity(pid: int, workers: Collection[int]) -> str:
@@ -20,10 +20,10 @@ def impurity(pid: int, workers: Collection[int]) -> str:
         pid: process id of the loading process.
         workers: process ids of the workers that were forked from it.
     """
-    if len(process_tree.thread_ids(pid)) != 1:
+    if len(usage.thread_ids(pid)) != 1:
         return "further threads"
-    others = (child for child in process_tree.children(pid) if child not in workers)
-    if any(not process_tree.is_zombie(child) for child in others):
+    others = (child for child in usage.children(pid) if child not in workers)
+    if any(not usage.is_zombie(child) for child in others):
         return "processes of its own"
     try:
         if not all(map(_is_null, Path(f"/proc/{pid}/fd").iterdir())):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import itertools
 import json
+import math
 import os
 import select
 import socket
@@ -19,12 +21,15 @@ from pathlib import Path
 
 from autocoder_jupyter import errors
 from autocoder_jupyter.concurrency.background import start_thread
-from autocoder_jupyter.sandbox.host.process import ExitReason
-from autocoder_jupyter.sandbox.local import process_tree
+from autocoder_jupyter.sandbox.host.exchange import ExitReason
+from autocoder_jupyter.sandbox.host.pool import free_cores
+from autocoder_jupyter.sandbox.local import usage
+from autocoder_jupyter.sandbox.local.confinement.process import TierName
 from autocoder_jupyter.sandbox.local.messages import ALONE, AT_REST, AT_WORK, Policy, StartOrder, TreeEnding
 from autocoder_jupyter.sandbox.programs import program_text
+from autocoder_jupyter.sandbox.protocol import WorkerLimits
 
-END_SECONDS = 3 * process_tree.SECONDS_TO_DIE
+END_SECONDS = 3 * usage.SECONDS_TO_DIE
 """Seconds in which the supervisor must kill its tree. After that the notebook kills it.
 
 The supervisor first completes a check of the tree, then waits for the worker's descendants, then for the worker.
@@ -79,7 +84,7 @@ class Supervisor:
     def kill(self) -> None:
         """Kill it with all that it serves, because it does not answer. May be called repeatedly."""
         self._link.close()
-        process_tree.kill_descendants(self.pid)
+        usage.kill_descendants(self.pid)
         self._process.kill()
         if self._group is not None:
             self._group.end()
@@ -101,7 +106,7 @@ def _start_interpreter(kind: str, descriptors: Sequence[int]) -> subprocess.Pope
 
 
 class LocalProcess:
-    """A worker with a supervisor; satisfies `sandbox.host.process.Process`."""
+    """A worker with a supervisor; satisfies `sandbox.host.exchange.Process`."""
 
     def __init__(self, supervisor: Supervisor, ends: Sequence[int], *, folder: str, name: str = "") -> None:
         """Take over a worker that was started.
@@ -228,3 +233,88 @@ def widen(stream: FileIO) -> None:
     """Request a larger buffer for a pipe, so that large frames need fewer context switches. The system may refuse."""
     with contextlib.suppress(OSError):
         fcntl.fcntl(stream.fileno(), _F_SETPIPE_SZ, _PIPE_BYTES)
+
+
+# The policy of a local worker as plain data: what it may read, write and use.
+
+
+_SYSTEM = (
+    *("/usr", "/bin", "/lib", "/lib32", "/lib64", "/nix/store", "/gnu/store"),
+    *("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d"),
+    *("/dev/urandom", "/dev/random"),  # not /dev/zero: a mapping of it is shared memory that is not counted
+)
+_NETWORK = (
+    *("/etc/resolv.conf", "/etc/hosts", "/etc/host.conf", "/etc/nsswitch.conf", "/etc/gai.conf", "/etc/services"),
+    *("/etc/ssl", "/etc/pki", "/etc/ca-certificates"),
+)
+_INTERPRETER_PARTS = ("bin", "lib", "lib64", "share")
+"""The readable folders in the prefix of an interpreter. The prefix itself may be a home folder."""
+
+_turn = itertools.count(os.getpid())
+
+
+def worker_policy(
+    command: Sequence[str],
+    folder: Path,
+    *,
+    prefixes: Iterable[str],
+    packages: Iterable[str],
+    limits: WorkerLimits,
+    cores: Sequence[int],
+    network: bool,
+    tier: TierName,
+    group: str = "",
+) -> Policy:
+    """The policy of one worker.
+
+    Args:
+        command: its command line.
+        folder: the folder in which it may write.
+        prefixes: the prefixes of its interpreter.
+        packages: the folders of its environment.
+        limits: of the worker.
+        cores: the numbers of its cores; see `cores_of`.
+        network: whether it may connect to the internet.
+        tier: the tier that confines it.
+        group: folder of the control group in which its own is created; "" for none.
+    """
+    interpreter = [str(Path(prefix, part)) for prefix in prefixes for part in _INTERPRETER_PARTS]
+    wanted = [*_SYSTEM, *(_NETWORK if network else ()), *interpreter, *packages]
+    return Policy(
+        command=list(command),
+        environment=_variables(folder),
+        folder=str(folder),
+        readable=[path for path in dict.fromkeys(wanted) if Path(path).exists()],
+        writable=["/dev/null"],
+        network=network,
+        processes=limits.processes,
+        memory=limits.memory,
+        disk=limits.disk,
+        cores=list(cores),
+        share_of_core=share_of_core(limits.cpu),
+        tier=tier,
+        group=group,
+    )
+
+
+def _variables(folder: Path) -> dict[str, str]:
+    """All environment variables of the worker. The time zone is UTC, as in a container."""
+    home = str(folder)
+    return {"PATH": "/usr/bin:/bin", "HOME": home, "TMPDIR": home, "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
+
+
+def cores_of(cpu: float) -> list[int]:
+    """The numbers of as many cores as `cpu` rounded up, if possible those on which no worker runs something.
+
+    Each worker gets the next ones, so that the load is spread.
+    """
+    usable, free = sorted(os.sched_getaffinity(0)), free_cores()
+    count = min(math.ceil(cpu), len(usable))
+    among = free if len(free) >= count else usable
+    first = next(_turn) * count
+    return sorted(among[(first + offset) % len(among)] for offset in range(count))
+
+
+def share_of_core(cpu: float) -> int | None:
+    """Percent of one core if `cpu` is less than one, else None."""
+    return max(int(cpu * 100), 1) if cpu < 1 else None

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from . import calls, commands, frames, in_place, lockdown, tester, warmup
+from . import bpf, calls, commands, frames, tester, warmup
 
 _PIPE_BYTES = 1 << 20
 _HIGH_NUMBER = 64
@@ -166,7 +166,7 @@ def spawn(
                 if fd >= 0:
                     os.close(fd)
             forget()
-            in_place.keep_name(bytes.fromhex(name))
+            frames.keep_name(bytes.fromhex(name))
             _prepare_child(folder, stdout[1], stderr[1], its_filter)
             serve(*_renumbered(inbox[0], outbox[1], done[1]))
         finally:
@@ -236,7 +236,7 @@ def _is_readable(descriptor: int, seconds: float) -> bool:
 def send_answer(inbox: int, outbox: int, done: int, answer: calls.Pieces) -> None:
     """Hand over an answer, and signal that it is complete."""
     has_link = inbox == outbox
-    if not (has_link and in_place.handed_over(outbox, answer)):
+    if not (has_link and frames.handed_over(outbox, answer)):
         frames.write_all(outbox, answer)
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):
@@ -265,8 +265,8 @@ def _prepare_child(folder: Path, stdout: int, stderr: int, its_filter: bytes) ->
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setpgid(0, 0)
-    lockdown.lock_child(its_filter)
-    lockdown.show_memory(True)
+    bpf.lock_child(its_filter)
+    bpf.show_memory(True)
     os.dup2(stdout, 1)
     os.dup2(stderr, 2)
     os.close(stdout)

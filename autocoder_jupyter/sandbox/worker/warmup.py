@@ -15,10 +15,10 @@ import pandas as pd
 import pytest
 from _pytest import config
 
-from . import calls, commands, outputs, remote, tester
+from . import calls, commands, tester
 from .codec import encode
 
-__all__ = ["commands", "outputs", "pytest", "rehearsal", "remote", "tester", "warm_up"]
+__all__ = ["calls", "commands", "pytest", "rehearsal", "tester", "warm_up"]
 
 
 _SPECS = [{"name": "frame", "type": "DataFrame"}]

@@ -10,15 +10,269 @@ from __future__ import annotations
 import asyncio
 import base64
 import math
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from types import MappingProxyType
+from typing import Any, TypeVar
 
 from autocoder_jupyter.errors import EngineGone, PackageError, SandboxError, SandboxUnavailable
+from autocoder_jupyter.sandbox.host.messages import clean, without_paths
+from autocoder_jupyter.sandbox.host.replies import CallAnswer, refused
 from autocoder_jupyter.sandbox.protocol import CommandOutcome
-from autocoder_jupyter.sandbox.workspace import file_text
-from autocoder_jupyter.sandbox.workspace.confined import NotConfined, confined, require_room
+from autocoder_jupyter.sandbox.worker.commands import (
+    ALL_BYTES,
+    DEPTH,
+    FILE_BYTES,
+    LONGEST_PATH,
+    MOST_FILES,
+    MOST_LEFT_OUT,
+    OUTPUT_BYTES,
+)
+from autocoder_jupyter.sandbox.worker.frames import pack
 from autocoder_jupyter.untrusted.parsing import visible, visible_block
+
+# Check the files of a workspace: paths must stay in it, and number and size are limited.
+
+
+class NotConfined(Exception):
+    """A path or a set of files that is not allowed in a workspace. The text of the error says why."""
+
+
+def confined(path: object) -> str:
+    """Check the path of a file in a workspace, and normalize it (`./a//b.py` becomes `a/b.py`).
+
+    Raises:
+        NotConfined: the path is not text, is empty, absolute or too long, has `..` or has hidden characters.
+    """
+    if not isinstance(path, str) or not path.strip():
+        raise NotConfined("The path is missing; give one such as solution.py.")
+    shown = visible(path[:LONGEST_PATH])
+    if not path.isprintable():
+        raise NotConfined(f"The path {shown!r} holds control or invisible characters.")
+    parts = PurePosixPath(path).parts
+    if path.startswith(("/", "~")):
+        raise NotConfined(f"{shown} is not in the workspace; paths are relative to it, such as solution.py.")
+    if ".." in parts:
+        raise NotConfined(f"{shown} may lead out of the workspace: '..' is not allowed.")
+    if not parts:
+        raise NotConfined(f"{shown} is the workspace itself, not a file.")
+    if len(parts) > DEPTH or len(path) > LONGEST_PATH:
+        raise NotConfined(f"{shown} is too long: {LONGEST_PATH} characters and {DEPTH} parts are allowed.")
+    return "/".join(parts)
+
+
+def require_room(files: Mapping[str, bytes]) -> None:
+    """Check the number, the sizes and the paths of the files of a workspace.
+
+    Raises:
+        NotConfined: there are too many files, they are too large, or a file is also the folder of another file.
+    """
+    if len(files) > MOST_FILES:
+        raise NotConfined(f"A workspace holds {MOST_FILES} files at most.")
+    for path, content in files.items():
+        if len(content) > FILE_BYTES:
+            raise NotConfined(f"{path} is larger than {FILE_BYTES >> 20} MiB.")
+        if above := _file_above(path, files):
+            raise NotConfined(f"{path} cannot be a file: {above} is one, and no folder.")
+    if sum(map(len, files.values())) > ALL_BYTES:
+        raise NotConfined(f"The files of a workspace have {ALL_BYTES >> 20} MiB in all at most.")
+
+
+def _file_above(path: str, files: Collection[str]) -> str:
+    return next((str(parent) for parent in PurePosixPath(path).parents if str(parent) in files), "")
+
+
+# The host's side of a shell command: encode the request, decode the answer. The answer is not trusted.
+
+
+_T = TypeVar("_T")
+
+GRACE_SECONDS = 10.0
+"""Added to the time limit of a command, for writing its files before it and reading them after it."""
+
+_LONGEST_REASON = 100
+
+
+def request(command: str, files: Mapping[str, bytes], seconds: float) -> list[Any]:
+    """The pieces of a request, to be sent one after the other.
+
+    Args:
+        command: the text for the shell.
+        files: content by path.
+        seconds: the time limit of the command.
+    """
+    entries = [{"path": path, "size": len(content)} for path, content in files.items()]
+    size = sum(map(len, files.values()))
+    head = {"kind": "command", "command": command, "seconds": seconds, "files": entries, "payload": size}
+    return [pack(head), *files.values()]
+
+
+def outcome(answer: CallAnswer) -> CommandOutcome:
+    """Decode the answer to a command.
+
+    Raises:
+        OutputRefused: the answer is invalid.
+        SandboxError: the worker could not write or read the files.
+    """
+    header = answer.header
+    if header["kind"] == "error" and header.get("error") == "Workspace":
+        why = visible(str(header.get("message"))[:500])
+        raise SandboxError("The workspace could not be laid out in the sandbox, or not be read there.", why=why)
+    if header["kind"] != "command":
+        raise refused("an answer that is not a command's")
+    try:
+        return CommandOutcome(
+            exit_code=_of(int, header.get("exit_code")),
+            output=without_paths(clean(_of(str, header.get("output")), 2 * OUTPUT_BYTES), answer.folder),
+            files=_files(header.get("files"), answer.payload),
+            left_out=_left_out(header.get("left_out"), header.get("more_left_out")),
+            stopped=clean(_of(str, header.get("stopped")), _LONGEST_REASON),
+        )
+    except (TypeError, NotConfined) as error:
+        raise refused(str(error)) from None
+
+
+def _files(entries: object, payload: memoryview) -> dict[str, bytes]:
+    files: dict[str, bytes] = {}
+    position = 0
+    for entry in _of(list, entries):
+        path, size = _of(str, _of(dict, entry).get("path")), _of(int, entry.get("size"))
+        if confined(path) != path or path in files or not 0 <= size <= len(payload) - position:
+            raise TypeError("a file that a workspace cannot hold")
+        files[path] = bytes(payload[position : position + size])
+        position += size
+    require_room(files)
+    return files
+
+
+def _left_out(entries: object, more: object) -> tuple[str, ...]:
+    named = tuple(
+        f"{visible(_of(str, _of(dict, entry).get('path'))[:LONGEST_PATH])} "
+        f"({visible(_of(str, entry.get('reason'))[:_LONGEST_REASON])})"
+        for entry in _of(list, entries)[:MOST_LEFT_OUT]
+    )
+    return (*named, f"{more} more") if _of(int, more) > 0 else named
+
+
+def _of(kind: type[_T], value: object) -> _T:
+    if type(value) is not kind:
+        raise TypeError("a command's answer without its parts")
+    return value
+
+
+# Read and edit files for an agent: show numbered lines, and replace one exact text by another.
+
+
+MOST_LINES = 2_000
+LONGEST_LINE = 2_000
+_LINES_AROUND = 4
+
+
+class FileToolError(Exception):
+    """A file cannot be read or edited as requested. The text of the error says why; the agent reads it."""
+
+
+@dataclass(frozen=True)
+class EditedText:
+    """The text of a file after an edit, and numbered lines of it around the first replacement."""
+
+    text: str
+    around: str
+
+
+def numbered(path: str, content: bytes, offset: int, limit: int) -> str:
+    """Lines of a file with their numbers, in the format of `cat -n`.
+
+    Args:
+        path: the name of the file in messages.
+        content: the bytes of the file.
+        offset: number of the first line; the lines begin with 1.
+        limit: the largest number of lines.
+
+    Raises:
+        FileToolError: the file is not text, or has no line `offset`.
+    """
+    text = _text(path, content)
+    if not text:
+        return f"{path} is empty."
+    lines = _lines(text)
+    first = max(offset, 1)
+    if first > len(lines):
+        raise FileToolError(f"{path} has {len(lines)} lines; there is no line {first}.")
+    last = min(first - 1 + max(min(limit, MOST_LINES), 1), len(lines))
+    told = _with_numbers(lines, first, last)
+    return told if last == len(lines) else f"{told}\n[{len(lines) - last} more lines; read on with offset {last + 1}]"
+
+
+def replaced(path: str, content: bytes, old: str, new: str, *, everywhere: bool) -> EditedText:
+    r"""Replace `old` by `new` in the text of a file. Line ends of Windows (`\r\n`) become `\n`.
+
+    Args:
+        path: the name of the file in messages.
+        content: the bytes of the file.
+        old: the text to replace.
+        new: its replacement.
+        everywhere: replace all occurrences. Otherwise there must be exactly one.
+
+    Raises:
+        FileToolError: the file is not text, `old` is empty or equal to `new`, it does not occur, or occurs more than
+            once without `everywhere`.
+    """
+    text = _text(path, content).replace("\r\n", "\n")
+    if not old:
+        raise FileToolError("The old text is empty; use Write for a new file.")
+    if old == new:
+        raise FileToolError("The old and the new text are the same.")
+    count = text.count(old)
+    if not count:
+        raise FileToolError(
+            f"The old text does not stand in {path}, to the letter. Read the file and copy it from there."
+        )
+    if count > 1 and not everywhere:
+        raise FileToolError(f"The old text stands {count} times in {path}. Take in more around it, or replace all.")
+    changed = text.replace(old, new)
+    if not changed:
+        return EditedText("", f"{path} is empty.")
+    lines = _lines(changed)
+    first = text[: text.index(old)].count("\n") + 1
+    last = first + new.count("\n")
+    return EditedText(
+        changed, _with_numbers(lines, max(first - _LINES_AROUND, 1), min(last + _LINES_AROUND, len(lines)))
+    )
+
+
+def count_lines(text: str) -> str:
+    """The number of lines of a text, for a message: `3 lines`."""
+    count = len(_lines(text)) if text else 0
+    return f"{count} line" if count == 1 else f"{count} lines"
+
+
+def _text(path: str, content: bytes) -> str:
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text:
+        raise FileToolError(f"{path} is no text; it has {len(content):,} bytes. Look at it with a command.")
+    return text
+
+
+def _lines(text: str) -> list[str]:
+    return text.removesuffix("\n").split("\n")
+
+
+def _with_numbers(lines: list[str], first: int, last: int) -> str:
+    return "\n".join(f"{number:>6}\t{_cut(lines[number - 1])}" for number in range(first, last + 1))
+
+
+def _cut(line: str) -> str:
+    left = len(line) - LONGEST_LINE
+    return line if left <= 0 else f"{line[:LONGEST_LINE]}… (+{left} characters)"
+
+
+# What the docstring of this file says.
+
 
 Run = Callable[[str, Mapping[str, bytes], float], Awaitable[CommandOutcome]]
 """Runs a command: its text, the files, the time limit in seconds; see `protocol.Worker.command`. Can be cancelled."""
@@ -118,13 +372,13 @@ class Workspace:
             notes = self._take(outcome)
         return _observation(outcome, notes, allowed)
 
-    async def read(self, path: str, offset: int = 1, limit: int = file_text.MOST_LINES) -> Observation:
+    async def read(self, path: str, offset: int = 1, limit: int = MOST_LINES) -> Observation:
         """Show at most `limit` lines of a file, from line `offset` on, with their numbers."""
         async with self._turn:
             try:
                 content = self._existing(confined(path))
-                return _told(file_text.numbered(path, content, offset, limit))
-            except (NotConfined, file_text.FileToolError) as error:
+                return _told(numbered(path, content, offset, limit))
+            except (NotConfined, FileToolError) as error:
                 return _refusal(str(error))
 
     async def write(self, path: str, content: str) -> Observation:
@@ -134,18 +388,18 @@ class Workspace:
                 place = self._own(path)
                 there = place in self._files
                 self._hold({**self._files, place: _encoded(content)})
-            except (NotConfined, file_text.FileToolError) as error:
+            except (NotConfined, FileToolError) as error:
                 return _refusal(str(error))
-        return _told(f"{'Wrote over' if there else 'Made'} {place}: {file_text.count_lines(content)}.")
+        return _told(f"{'Wrote over' if there else 'Made'} {place}: {count_lines(content)}.")
 
     async def edit(self, path: str, old: str, new: str, replace_all: bool = False) -> Observation:
         """Replace the only occurrence of `old` in a file by `new`, or all of them with `replace_all`."""
         async with self._turn:
             try:
                 place = self._own(path)
-                change = file_text.replaced(place, self._existing(place), old, new, everywhere=replace_all)
+                change = replaced(place, self._existing(place), old, new, everywhere=replace_all)
                 self._hold({**self._files, place: _encoded(change.text)})
-            except (NotConfined, file_text.FileToolError) as error:
+            except (NotConfined, FileToolError) as error:
                 return _refusal(str(error))
         return _told(f"Changed {place}. It reads now:\n{change.around}")
 

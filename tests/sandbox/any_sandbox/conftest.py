@@ -9,8 +9,8 @@ import pytest
 
 from autocoder_jupyter.sandbox.host.pool import Pool
 from autocoder_jupyter.sandbox.local import forks
-from autocoder_jupyter.sandbox.local import probe as local_probe
-from autocoder_jupyter.sandbox.local.confinement.tiers import tier_named
+from autocoder_jupyter.sandbox.local import sandbox as local_probe
+from autocoder_jupyter.sandbox.local.confinement.process import tier_named
 from autocoder_jupyter.sandbox.protocol import Environment, Sandbox, Worker, WorkerLimits, WorkerSpec
 from tests.sandbox.sandboxes import EACH, SECONDS, base_environment, open_sandbox
 

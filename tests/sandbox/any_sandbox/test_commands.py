@@ -17,7 +17,7 @@ from autocoder_jupyter.engines.claude.classify import classify_command
 from autocoder_jupyter.errors import SandboxError
 from autocoder_jupyter.sandbox.host.pool import Pool
 from autocoder_jupyter.sandbox.protocol import CommandOutcome, Environment, TestSpec, Worker, WorkerLimits, WorkerSpec
-from autocoder_jupyter.sandbox.worker.command_limits import DEPTH, MOST_FILES, OUTPUT_BYTES
+from autocoder_jupyter.sandbox.worker.commands import DEPTH, MOST_FILES, OUTPUT_BYTES
 from tests.sandbox.sandboxes import program, say, survivors
 
 SECRET = "canary-" + secrets.token_hex(8)

@@ -521,7 +521,7 @@ def test_a_writer_that_is_late_changes_no_large_answer(worker: Worker) -> None:
 def test_an_answer_is_taken_from_no_other_place_than_the_programs_memory(worker: Worker) -> None:
     """The program offers memory that it does not have, as the worker's own code offers a large answer."""
     body = """
-        from autocoder_worker import frames, in_place
+        from autocoder_worker import frames, frames as in_place
         places = [[in_place._address(memoryview(in_place._name)), 32], [0x1000, 1 << 20]]
         for number in range(3, 64):
             try: os.write(number, frames.pack({'kind': 'in place', 'places': places, 'payload': 0}))

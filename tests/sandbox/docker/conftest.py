@@ -10,9 +10,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from autocoder_jupyter.errors import SandboxUnavailable
-from autocoder_jupyter.sandbox.docker.detection import find_engine
-from autocoder_jupyter.sandbox.docker.engine import DockerEngine
-from autocoder_jupyter.sandbox.docker.reaper import PROCESS, ROLE
+from autocoder_jupyter.sandbox.docker.engine import PROCESS, ROLE, DockerEngine, find_engine
 from autocoder_jupyter.sandbox.docker.sandbox import DockerSandbox
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from autocoder_jupyter.sandbox.docker.cleanup import clear_images
 from autocoder_jupyter.sandbox.docker.engine import DockerEngine
 from autocoder_jupyter.sandbox.docker.images import find_image
 from autocoder_jupyter.sandbox.docker.layers import KIND, REPOSITORY, use_file
-from autocoder_jupyter.sandbox.environments import usage_locks
+from autocoder_jupyter.sandbox.docker.sandbox import clear_images
+from autocoder_jupyter.sandbox.environments import installed
 
 pytestmark = pytest.mark.docker
 
@@ -26,7 +26,7 @@ LATER = time.time() + 2 * MONTH
 def unused(engine: DockerEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A tiny image that looks like an environment, and was used on this machine before `LATER`."""
     monkeypatch.setenv("AUTOCODE_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(usage_locks, "_held", {})
+    monkeypatch.setattr(installed, "_held", {})
     name, key = f"{REPOSITORY}:{tmp_path.name[-12:]}test", f"{tmp_path.name[-12:]}test"
     client = engine.client()
     client.import_image_from_data(b"\0" * 10240, repository=REPOSITORY, tag=key, changes=[f"LABEL {KIND}=environment"])
@@ -67,7 +67,7 @@ def test_an_image_that_was_used_lately_stays(engine: DockerEngine, unused: str) 
 
 
 def test_an_image_that_a_living_process_uses_stays(engine: DockerEngine, unused: str) -> None:
-    usage_locks.mark_used(use_file(_key(unused)))
+    installed.mark_used(use_file(_key(unused)))
     assert clear_images(engine, LATER) == ()
     assert _is_there(engine, unused)
 

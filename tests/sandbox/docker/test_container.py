@@ -290,7 +290,7 @@ def test_a_container_ends_when_its_kernel_is_killed(
     code = f"""
 import time
 from autocoder_jupyter.sandbox.docker.container import ContainerStart
-from autocoder_jupyter.sandbox.docker.detection import find_engine
+from autocoder_jupyter.sandbox.docker.engine import find_engine
 from autocoder_jupyter.sandbox.protocol import WorkerLimits
 process = ContainerStart(find_engine(), {image!r}, {WAIT!r}, WorkerLimits()).launch({transport!r})
 process.streams.control.read(5)

@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.errors import SandboxUnavailable
-from autocoder_jupyter.sandbox.docker import DockerSandbox, detection
-from autocoder_jupyter.sandbox.docker.detection import Candidate, candidates, connect, find_engine
-from autocoder_jupyter.sandbox.docker.engine import DockerEngine, release
+from autocoder_jupyter.sandbox.docker import DockerSandbox
+from autocoder_jupyter.sandbox.docker import engine as detection
+from autocoder_jupyter.sandbox.docker.engine import Candidate, DockerEngine, candidates, connect, find_engine, release
 from autocoder_jupyter.sandbox.docker.products import Machine
 from tests.sandbox.docker.engine_service import USUAL, service
 from tests.sandbox.docker.engine_service import answering as of_bytes
@@ -196,8 +196,8 @@ def test_permission_denied_is_told_apart_from_not_running(tmp_path: Path) -> Non
         path.chmod(0o600)
         code = f"""
 import os
-from autocoder_jupyter.sandbox.docker import DockerSandbox, detection
-from autocoder_jupyter.sandbox.docker.detection import Candidate, connect
+from autocoder_jupyter.sandbox.docker import DockerSandbox, engine as detection
+from autocoder_jupyter.sandbox.docker.engine import Candidate, connect
 import docker
 os.setuid(65534)
 try:

@@ -28,7 +28,7 @@ import json
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from autocoder_jupyter.sandbox.local.confinement.tiers import tier_named
+from autocoder_jupyter.sandbox.local.confinement.process import tier_named
 from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox
 from tests.sandbox.local.test_confinement import _tried
 

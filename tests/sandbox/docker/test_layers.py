@@ -12,17 +12,22 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.errors import Cancelled, PackageError
-from autocoder_jupyter.sandbox.cancellation import BuildWatch, CancellationToken
 from autocoder_jupyter.sandbox.docker import DockerSandbox, layers
-from autocoder_jupyter.sandbox.docker.apt import authorities, check_system_packages, network, package_error, proxies
 from autocoder_jupyter.sandbox.docker.container import ContainerStart, run_once
 from autocoder_jupyter.sandbox.docker.engine import DockerEngine
 from autocoder_jupyter.sandbox.docker.images import Base, Image, find_base, find_image
 from autocoder_jupyter.sandbox.docker.layers import Recipe, compile_step, dockerfile, path_line
-from autocoder_jupyter.sandbox.docker.trial import ImageTrial
+from autocoder_jupyter.sandbox.docker.trial import (
+    ImageTrial,
+    authorities,
+    check_system_packages,
+    network,
+    package_error,
+    proxies,
+)
 from autocoder_jupyter.sandbox.environments import locking
-from autocoder_jupyter.sandbox.environments.pins import pin_of
-from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, WorkerLimits
+from autocoder_jupyter.sandbox.environments.locking import pin_of
+from autocoder_jupyter.sandbox.protocol import BuildWatch, CancellationToken, Environment, EnvironmentSpec, WorkerLimits
 from autocoder_jupyter.types import ImageConfig
 from tests.sandbox.wheelhouse import make_eager_wheel, only_a_wheelhouse
 

@@ -17,8 +17,9 @@ import pytest
 from autocoder_jupyter.errors import SandboxUnavailable
 from autocoder_jupyter.magics import doctor
 from autocoder_jupyter.magics.doctor import DoctorRow
-from autocoder_jupyter.sandbox.docker import detection, products
-from autocoder_jupyter.sandbox.docker.detection import candidates, connect, find_engine
+from autocoder_jupyter.sandbox.docker import engine as detection
+from autocoder_jupyter.sandbox.docker import products
+from autocoder_jupyter.sandbox.docker.engine import candidates, connect, find_engine
 from autocoder_jupyter.sandbox.docker.products import Machine, help_lines
 from tests.sandbox.docker.engine_service import service
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from autocoder_jupyter.sandbox.docker.engine import DockerEngine
-from autocoder_jupyter.sandbox.docker.reaper import HOST, PROCESS, STARTED, owner_labels, reap
+from autocoder_jupyter.sandbox.docker.engine import HOST, PROCESS, STARTED, DockerEngine, owner_labels, reap
 
 pytestmark = pytest.mark.docker
 

@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter.errors import EngineGone, OutOfMemory, SandboxTimeout, SandboxUnavailable
-from autocoder_jupyter.sandbox.cancellation import BuildWatch
 from autocoder_jupyter.sandbox.docker import DockerSandbox
 from autocoder_jupyter.sandbox.docker.container import Transport
 from autocoder_jupyter.sandbox.docker.engine import DockerEngine
 from autocoder_jupyter.sandbox.protocol import (
+    BuildWatch,
     CallSpec,
     Environment,
     EnvironmentSpec,

@@ -12,7 +12,7 @@ import pytest
 from autocoder_jupyter.sandbox.docker import DockerSandbox
 from autocoder_jupyter.sandbox.docker.container import ContainerProcess
 from autocoder_jupyter.sandbox.docker.engine import DockerEngine
-from autocoder_jupyter.sandbox.host import memory
+from autocoder_jupyter.sandbox.host import pool as memory
 from autocoder_jupyter.sandbox.host.channel import ChannelWorker
 from autocoder_jupyter.sandbox.host.pool import Pool
 from autocoder_jupyter.sandbox.protocol import Environment, Worker, WorkerLimits, WorkerSpec

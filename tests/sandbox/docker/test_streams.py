@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from autocoder_jupyter.sandbox.docker.streams import Attached, NotConnected, SocketListener
+from autocoder_jupyter.sandbox.docker.container import Attached, NotConnected, SocketListener
 
 
 def frame(stream: int, content: bytes) -> bytes:

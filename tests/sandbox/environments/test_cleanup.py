@@ -12,9 +12,14 @@ from pathlib import Path
 import pytest
 
 from autocoder_jupyter.concurrency.file_locks import lock_if_unused
-from autocoder_jupyter.sandbox.environments import cleanup, usage_locks
-from autocoder_jupyter.sandbox.environments.cleanup import clear_local, daily, local_environments, prune_local
-from autocoder_jupyter.sandbox.environments.usage_locks import mark_used
+from autocoder_jupyter.sandbox.environments import installed
+from autocoder_jupyter.sandbox.environments.installed import (
+    clear_local,
+    daily,
+    local_environments,
+    mark_used,
+    prune_local,
+)
 
 MONTH = 31 * 24 * 3600.0
 
@@ -22,9 +27,9 @@ MONTH = 31 * 24 * 3600.0
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("AUTOCODE_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(usage_locks, "_held", {})
+    monkeypatch.setattr(installed, "_held", {})
     yield tmp_path
-    for descriptor in usage_locks._held.values():
+    for descriptor in installed._held.values():
         os.close(descriptor)
 
 
@@ -62,7 +67,7 @@ def test_an_environment_that_was_not_used_for_a_month_is_removed_with_its_locks(
 def test_use_makes_it_young_again(cache: Path) -> None:
     used = environment(cache, "used").with_suffix(".use")
     mark_used(used)
-    os.close(usage_locks._held.pop(str(used)))  # as if this process had ended
+    os.close(installed._held.pop(str(used)))  # as if this process had ended
     clear()
     assert "used" in names(cache)
 
@@ -144,7 +149,7 @@ def test_a_failure_is_nobodys_problem(cache: Path, capfd: pytest.CaptureFixture[
 def test_a_cache_that_cannot_be_written_is_left_alone(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (cache / "file").touch()
     monkeypatch.setenv("AUTOCODE_CACHE_DIR", str(cache / "file"))
-    assert cleanup.daily("things", _never) is None
+    assert installed.daily("things", _never) is None
     mark_used(cache / "file" / "environments" / "x.use")
 
 
@@ -182,4 +187,4 @@ def test_a_file_with_many_names_is_counted_where_it_was_used_last(cache: Path) -
 @pytest.mark.parametrize(("said", "size"), [("", 10 * 2**30), ("2Gi", 2 * 2**30), ("a lot", 10 * 2**30)])
 def test_the_bound_is_the_persons_where_it_can_be_read(said: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AUTOCODE_CACHE_SIZE", said)
-    assert cleanup.most_bytes() == size
+    assert installed.most_bytes() == size

@@ -13,11 +13,9 @@ from pathlib import Path
 import pytest
 
 from autocoder_jupyter.errors import PackageError, PackageRefused
-from autocoder_jupyter.sandbox.cancellation import BuildWatch
 from autocoder_jupyter.sandbox.environments import locking, uv
-from autocoder_jupyter.sandbox.environments.locking import PYTEST, environment_key, install_target, lock
-from autocoder_jupyter.sandbox.environments.pins import pin_of
-from autocoder_jupyter.sandbox.protocol import EnvironmentSpec
+from autocoder_jupyter.sandbox.environments.locking import PYTEST, environment_key, install_target, lock, pin_of
+from autocoder_jupyter.sandbox.protocol import BuildWatch, EnvironmentSpec
 from autocoder_jupyter.trust import agree
 from tests.sandbox.wheelhouse import as_index, make_wheel, make_wheelhouse
 

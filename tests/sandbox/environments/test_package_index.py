@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from autocoder_jupyter.sandbox.environments.package_index import (
+from autocoder_jupyter.sandbox.environments.uv import (
     UvSettings,
+    find_uv,
     folder_indexes,
-    index_identity,
+    package_index_index_identity,
     pip_settings,
     uv_settings,
 )
-from autocoder_jupyter.sandbox.environments.uv import find_uv
 from tests.hostile_folder import HOSTILE
 
 
@@ -185,7 +185,7 @@ def test_what_a_folder_wants_takes_the_place_of_pips_and_leaves_the_persons_vari
 
 def test_the_identity_of_an_index_hangs_on_its_address_and_not_on_credentials(home: Path) -> None:
     def identity(**environ: str) -> str:
-        return index_identity({"HOME": str(home), **environ}, UvSettings({}))
+        return package_index_index_identity({"HOME": str(home), **environ}, UvSettings({}))
 
     assert identity() == ""
     one = identity(UV_DEFAULT_INDEX="https://one.example/simple")
@@ -209,7 +209,7 @@ def test_every_file_that_uv_reads_belongs_to_the_identity_of_an_index(tmp_path: 
         "XDG_CONFIG_DIRS": str(tmp_path / "all"),
     }
     for number, folder in enumerate(("own", "all")):
-        before = index_identity(environ, UvSettings({}))
+        before = package_index_index_identity(environ, UvSettings({}))
         path = tmp_path / folder / "uv" / "uv.toml"
         path.parent.mkdir(parents=True)
         (tmp_path / f"wheels{number}").mkdir()
@@ -218,7 +218,7 @@ def test_every_file_that_uv_reads_belongs_to_the_identity_of_an_index(tmp_path: 
             [find_uv(), "pip", "compile", "-", "--no-cache"], input="six", text=True, capture_output=True, env=environ
         )
         assert "six was not found in the provided package locations" in " ".join(asked.stderr.split())
-        assert index_identity(environ, UvSettings({})) != before
+        assert package_index_index_identity(environ, UvSettings({})) != before
         path.unlink()
 
 

@@ -9,8 +9,7 @@ import pytest
 
 from autocoder_jupyter.errors import InvalidRequest, PackageError, PackageRefused
 from autocoder_jupyter.sandbox.environments import locking
-from autocoder_jupyter.sandbox.environments.pins import name_of, pin_of
-from autocoder_jupyter.sandbox.environments.pylock import read_pylock
+from autocoder_jupyter.sandbox.environments.locking import name_of, pin_of, read_pylock
 from autocoder_jupyter.sandbox.local.environments import build
 from autocoder_jupyter.sandbox.protocol import EnvironmentSpec
 from tests.sandbox.wheelhouse import only_a_wheelhouse

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from autocoder_jupyter.sandbox.host.boundaries import NO_NETWORK, NO_PROCESSES, NO_SHARING, boundary_hint
+from autocoder_jupyter.sandbox.host.messages import NO_NETWORK, NO_PROCESSES, NO_SHARING, boundary_hint
 from autocoder_jupyter.sandbox.host.replies import program_error
 
 

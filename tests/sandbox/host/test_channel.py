@@ -13,7 +13,7 @@ import pytest
 
 from autocoder_jupyter.errors import EngineGone, OutOfMemory, OutputRefused, SandboxCrash, SandboxTimeout
 from autocoder_jupyter.sandbox.host.channel import ChannelWorker, connect
-from autocoder_jupyter.sandbox.host.process import ExitReason
+from autocoder_jupyter.sandbox.host.exchange import ExitReason
 from autocoder_jupyter.sandbox.protocol import CallSpec, TestSpec, WorkerLimits
 from tests.sandbox.conftest import MakeProgram, PlainProcess, StartPlain
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from autocoder_jupyter.sandbox.host.text import clean, stable
-from autocoder_jupyter.sandbox.host.verdicts import sentences
+from autocoder_jupyter.sandbox.host.messages import clean, stable
+from autocoder_jupyter.sandbox.host.testing import sentences
 
 
 @pytest.mark.parametrize(

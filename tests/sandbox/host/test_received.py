@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from autocoder_jupyter import codec
-from autocoder_jupyter.sandbox.host.received import receive
+from autocoder_jupyter.sandbox.host.replies import receive
 
 
 @pytest.fixture

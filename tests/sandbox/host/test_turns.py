@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter import codec
-from autocoder_jupyter.sandbox.host import turns
+from autocoder_jupyter.sandbox.host import replies
 from autocoder_jupyter.sandbox.host.packing import pack_arguments
-from autocoder_jupyter.sandbox.host.received import receive
+from autocoder_jupyter.sandbox.host.replies import receive
 from autocoder_jupyter.sandbox.protocol import Program
 from autocoder_jupyter.types import InputSpec, TypeName
 
@@ -66,7 +66,7 @@ def test_decoding(monkeypatch: pytest.MonkeyPatch, value: Any, expected: bool) -
 def test_a_turn_that_does_not_come_is_not_waited_for() -> None:
     """A user's object calls a function on another thread, and waits for it, while its table is encoded."""
     program = Program(code="", inputs=(InputSpec(name="x", type="DataFrame"),), outputs=())
-    with turns.to_encode(SMALL):
+    with replies.to_encode(SMALL):
         thread = threading.Thread(target=lambda: pack_arguments(program, {"x": SMALL}))
         thread.start()
         thread.join(20)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from autocoder_jupyter.sandbox.local import probe as local_probe
+from autocoder_jupyter.sandbox.local import sandbox as local_probe
 from autocoder_jupyter.sandbox.protocol import Environment
 from tests.sandbox.sandboxes import base_spec, open_sandbox
 

@@ -20,12 +20,11 @@ from pathlib import Path
 import pytest
 
 from autocoder_jupyter.errors import SandboxUnavailable
-from autocoder_jupyter.sandbox.local import probe as local_probe
-from autocoder_jupyter.sandbox.local import trial_program
-from autocoder_jupyter.sandbox.local.confinement import filters, landlock
-from autocoder_jupyter.sandbox.local.confinement.tiers import TIERS, ConfinementTier
-from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox, _start_trial
-from autocoder_jupyter.sandbox.local.trial_program import read_all
+from autocoder_jupyter.sandbox.local import sandbox
+from autocoder_jupyter.sandbox.local import sandbox as local_probe
+from autocoder_jupyter.sandbox.local.confinement import rules
+from autocoder_jupyter.sandbox.local.confinement.process import TIERS, ConfinementTier
+from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox, _start_trial, read_all
 from autocoder_jupyter.sandbox.protocol import Environment, WorkerLimits, WorkerSpec
 from autocoder_jupyter.sandbox.worker.bpf import number_of
 
@@ -184,7 +183,7 @@ MUST_HOLD = os.environ.get("AUTOCODE_TEST_TIERS", "").split(",")
 def patience() -> Iterator[None]:
     """A busy emulated machine needs more time for the trial than a user would wait."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(trial_program, "_SECONDS", 600.0)
+        patch.setattr(sandbox, "_SECONDS", 600.0)
         yield
 
 
@@ -203,7 +202,7 @@ def said(
     """The result of each attempt in a worker of one tier; all run once, in one worker."""
     tier: ConfinementTier = request.param
     if tier.name not in said_by_tier:
-        refusal = local_probe._beforehand(tier, landlock.version()) or local_probe._refusal(_start_trial, tier)
+        refusal = local_probe._beforehand(tier, rules.version()) or local_probe._refusal(_start_trial, tier)
         with ExitStack() as stack:
             outside = tmp_path_factory.mktemp("outside")
             said_by_tier[tier.name] = refusal or _tried(stack, tier, outside)
@@ -241,7 +240,7 @@ def _tried(stack: ExitStack, tier: ConfinementTier, outside: Path) -> dict[str, 
         "segment": segment,
         "queue": queue,
         "semaphore": semaphore,
-        "own_truncate": tier.namespaces or landlock.version() >= 3,
+        "own_truncate": tier.namespaces or rules.version() >= 3,
         "numbers": {name: number_of(name, MACHINE) for name in CALLED},
         "tries": ATTACKS | SEEN | ALLOWED | EVERYBODY,
     }
@@ -304,7 +303,7 @@ def test_namespaces_hide_whether_a_file_or_a_process_exists(
     assert (said[what] == "done") != tier.namespaces
 
 
-@pytest.mark.skipif(os.geteuid() != 0 or landlock.version() > 0, reason="for root, on a kernel without Landlock")
+@pytest.mark.skipif(os.geteuid() != 0 or rules.version() > 0, reason="for root, on a kernel without Landlock")
 def test_root_runs_nothing_where_there_is_no_landlock(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(local_probe, "_answer", None)
     probe = LocalSandbox().probe()
@@ -316,7 +315,7 @@ def test_root_runs_nothing_where_there_is_no_landlock(monkeypatch: pytest.Monkey
 
 def test_what_a_version_of_landlock_lacks_is_in_the_filter() -> None:
     def refused(version: int) -> set[str]:
-        return {rule.call for rule in filters.rules(network=False, landlock=version, namespaces=False)}
+        return {rule.call for rule in rules.rules(network=False, landlock=version, namespaces=False)}
 
     assert {"truncate"} <= refused(2) - refused(3)
     assert {"kill", "tgkill"} <= refused(5) - refused(6)

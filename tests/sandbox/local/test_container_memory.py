@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from autocoder_jupyter.sandbox.local import container_memory, limits, process_tree
-from autocoder_jupyter.sandbox.local import probe as local_probe
-from autocoder_jupyter.sandbox.local.confinement import landlock
-from autocoder_jupyter.sandbox.local.confinement.tiers import TIERS, ConfinementTier
+from autocoder_jupyter.sandbox.local import container_memory, limits, usage
+from autocoder_jupyter.sandbox.local import sandbox as local_probe
+from autocoder_jupyter.sandbox.local.confinement import rules
+from autocoder_jupyter.sandbox.local.confinement.process import TIERS, ConfinementTier
 from autocoder_jupyter.sandbox.local.sandbox import _start_trial
 from tests.sandbox.local.test_confinement import MUST_HOLD
 
@@ -118,13 +118,13 @@ def test_a_tree_that_fills_its_container_is_ended_for_memory(tmp_path: Path, ver
 # Namespaces alone do not confine root.
 @pytest.mark.parametrize("tier", [tier for tier in TIERS if tier.landlock or os.geteuid()], ids=lambda tier: tier.name)
 def test_the_kernel_would_kill_a_worker_before_the_notebook(tier: ConfinementTier) -> None:
-    if refusal := local_probe._beforehand(tier, landlock.version()) or local_probe._refusal(_start_trial, tier):
+    if refusal := local_probe._beforehand(tier, rules.version()) or local_probe._refusal(_start_trial, tier):
         assert tier.name not in MUST_HOLD, refusal
         pytest.skip(refusal)
     process = _start_trial(tier, ["-I", "-S", "-B", "-c", "import time; print('ready', flush=True); time.sleep(600)"])
     try:
         os.read(process.data.fileno(), 4096)
-        (worker,) = process_tree.descendants(process.supervisor.pid)
+        (worker,) = usage.descendants(process.supervisor.pid)
         assert int(Path(f"/proc/{worker}/oom_score_adj").read_text("ascii")) == 1000
     finally:
         process.kill()

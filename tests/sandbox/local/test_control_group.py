@@ -14,12 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from autocoder_jupyter.sandbox.local import control_group, group_trial, trial_program
-from autocoder_jupyter.sandbox.local import probe as local_probe
-from autocoder_jupyter.sandbox.local.control_group import ControlGroup, NotDelegated
+from autocoder_jupyter.sandbox.local import container_memory, sandbox
+from autocoder_jupyter.sandbox.local import sandbox as local_probe
+from autocoder_jupyter.sandbox.local.container_memory import ControlGroup, NotDelegated
 from autocoder_jupyter.sandbox.local.process import LocalProcess
-from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox, _start_trial
-from autocoder_jupyter.sandbox.local.trial_program import read_all
+from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox, _start_trial, read_all
 from autocoder_jupyter.sandbox.protocol import WorkerLimits
 from tests.sandbox.sandboxes import SECONDS, open_sandbox
 
@@ -47,12 +46,12 @@ def machine(tmp_path: Path, *, mount: str = "cgroup2", controllers: str = "cpu m
 
 @pytest.fixture
 def no_systemd(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(control_group, "_SYSTEMD", Path("/nowhere"))
+    monkeypatch.setattr(container_memory, "_SYSTEMD", Path("/nowhere"))
 
 
 @pytest.mark.usefixtures("no_systemd")
 def test_the_nearest_group_that_hands_both_controllers_down_is_taken(tmp_path: Path) -> None:
-    assert control_group.delegated(machine(tmp_path)) == str(tmp_path / "groups/user")
+    assert container_memory.delegated(machine(tmp_path)) == str(tmp_path / "groups/user")
 
 
 @pytest.mark.usefixtures("no_systemd")
@@ -67,7 +66,7 @@ def test_the_nearest_group_that_hands_both_controllers_down_is_taken(tmp_path: P
 )
 def test_where_there_is_none_the_reason_is_told(tmp_path: Path, otherwise: dict[str, str], words: str) -> None:
     with pytest.raises(NotDelegated, match=words):
-        control_group.delegated(machine(tmp_path, **otherwise))
+        container_memory.delegated(machine(tmp_path, **otherwise))
 
 
 @pytest.mark.usefixtures("no_systemd")
@@ -75,20 +74,20 @@ def test_a_group_of_another_user_is_none_of_ours(tmp_path: Path, monkeypatch: py
     proc = machine(tmp_path)
     monkeypatch.setattr(os, "geteuid", lambda: 12345)
     with pytest.raises(NotDelegated):
-        control_group.delegated(proc)
+        container_memory.delegated(proc)
 
 
 def test_where_systemd_runs_the_machine_a_user_is_told_the_way_and_root_gets_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(control_group, "_SYSTEMD", tmp_path)
+    monkeypatch.setattr(container_memory, "_SYSTEMD", tmp_path)
     proc = machine(tmp_path, controllers="")
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(NotDelegated, match="systemd-run --user --scope"):
-        control_group.delegated(proc)
+        container_memory.delegated(proc)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     with pytest.raises(NotDelegated, match="systemd manages"):
-        control_group.delegated(proc)
+        container_memory.delegated(proc)
 
 
 # A real group
@@ -98,9 +97,9 @@ def test_where_systemd_runs_the_machine_a_user_is_told_the_way_and_root_gets_non
 def parent() -> str:
     """The folder for the groups of workers. Skips the test with the reason if there is none."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(trial_program, "_SECONDS", max(60.0, SECONDS))  # a busy emulated machine needs more than a minute
+        patch.setattr(sandbox, "_SECONDS", max(60.0, SECONDS))  # a busy emulated machine needs more than a minute
         open_sandbox("local")
-        found = local_probe.trial(_start_trial)
+        found = local_probe.probe_trial(_start_trial)
     if not found.group:
         assert "AUTOCODE_TEST_CONTROL_GROUP" not in os.environ, found.not_counted
         pytest.skip(f"no control groups here: {found.not_counted}")
@@ -110,16 +109,16 @@ def parent() -> str:
 @pytest.fixture
 def nothing_left(parent: str) -> Iterator[None]:
     """Check that no group of a worker remains."""
-    before = set(control_group._groups(Path(parent)))
+    before = set(container_memory._control_group_groups(Path(parent)))
     yield
     deadline = time.monotonic() + 30
-    while (left := set(control_group._groups(Path(parent))) - before) and time.monotonic() < deadline:
+    while (left := set(container_memory._control_group_groups(Path(parent))) - before) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not left
 
 
 def run(parent: str, script: str, limits: WorkerLimits) -> LocalProcess:
-    tier = local_probe.trial(_start_trial).tier
+    tier = local_probe.probe_trial(_start_trial).tier
     assert tier is not None
     return _start_trial(tier, ["-I", "-S", "-B", "-c", script], limits, parent)
 
@@ -198,7 +197,7 @@ def test_a_group_that_nobody_locks_any_more_is_removed_by_the_next_worker(
     parent: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The state after a notebook and its supervisor were both killed."""
-    abandoned = Path(parent, f"{control_group.PREFIX}abandoned")
+    abandoned = Path(parent, f"{container_memory.PREFIX}abandoned")
     abandoned.mkdir()
     lost = os.fork()
     if not lost:
@@ -206,14 +205,14 @@ def test_a_group_that_nobody_locks_any_more_is_removed_by_the_next_worker(
         time.sleep(600)
     while str(lost) not in (abandoned / "cgroup.procs").read_text().split():
         time.sleep(0.01)
-    control_group._remove_abandoned(Path(parent))
+    container_memory._remove_abandoned(Path(parent))
     assert abandoned.exists()  # it is young
-    monkeypatch.setattr(control_group, "_YOUNG_SECONDS", -1)
-    locked = ControlGroup(parent, f"{control_group.PREFIX}locked")
+    monkeypatch.setattr(container_memory, "_YOUNG_SECONDS", -1)
+    locked = ControlGroup(parent, f"{container_memory.PREFIX}locked")
     locked.make(memory=100 * MIB, processes=10)
     assert not abandoned.exists()
     assert os.waitpid(lost, 0)[1] == signal.SIGKILL
-    control_group._remove_abandoned(Path(parent))
+    container_memory._remove_abandoned(Path(parent))
     assert locked.path.exists()
     locked.end()
     assert not locked.path.exists()
@@ -232,7 +231,7 @@ def test_where_no_group_can_be_made_the_reason_is_told(monkeypatch: pytest.Monke
         raise NotDelegated("no such group")
 
     monkeypatch.setattr(local_probe, "_answer", None)
-    monkeypatch.setattr(group_trial, "delegated", refuse)
+    monkeypatch.setattr(sandbox, "delegated", refuse)
     limits = LocalSandbox().probe().details["limits"]
     assert "a supervisor checks" in limits
     assert "no such group" in limits

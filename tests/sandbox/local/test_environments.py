@@ -18,12 +18,11 @@ import pytest
 
 from autocoder_jupyter.concurrency.file_locks import lock_if_unused
 from autocoder_jupyter.errors import PackageError
-from autocoder_jupyter.sandbox.cancellation import BuildWatch
 from autocoder_jupyter.sandbox.environments import locking, uv
-from autocoder_jupyter.sandbox.environments.pins import pin_of
+from autocoder_jupyter.sandbox.environments.locking import pin_of
 from autocoder_jupyter.sandbox.local import environments as local_environments
 from autocoder_jupyter.sandbox.local.environments import build, examine, find_interpreter, interpreter_of, python_of
-from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec
+from autocoder_jupyter.sandbox.protocol import BuildWatch, Environment, EnvironmentSpec
 from tests.sandbox.wheelhouse import as_index, make_eager_wheel, make_wheel, only_a_wheelhouse
 
 HERE = sys.version_info[:2]

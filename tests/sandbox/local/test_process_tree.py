@@ -11,7 +11,7 @@ from subprocess import DEVNULL
 import pytest
 
 import autocoder_jupyter
-from autocoder_jupyter.sandbox.local import limits, process_tree, usage
+from autocoder_jupyter.sandbox.local import limits, usage
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="it reads Linux's /proc")
 
@@ -27,7 +27,7 @@ def test_a_file_that_two_processes_hold_open_counts_once(tmp_path: Path) -> None
             subprocess.Popen(["sleep", "60"], pass_fds=[file.fileno()], stdout=DEVNULL, stderr=DEVNULL)
             for _ in range(2)
         ]
-    processes = process_tree.views(holder.pid for holder in holders)
+    processes = usage.views(holder.pid for holder in holders)
     use = usage.disk(tmp_path, processes, usage.descriptors(processes), 1000)
     for holder in holders:
         holder.kill()
@@ -85,11 +85,11 @@ def test_files_that_are_moved_around_are_counted_while_their_processes_stand_sti
     for _ in range(50):
         moving = counted()
         assert moving.moved or moving.bytes >= MIB
-        with process_tree.stopped(parent.pid):
+        with usage.stopped(parent.pid):
             still = counted()
         assert not still.moved
         assert still.bytes >= MIB
-    assert process_tree.kill_descendants(parent.pid)
+    assert usage.kill_descendants(parent.pid)
     parent.wait()
 
 
@@ -130,12 +130,12 @@ def test_a_process_whose_first_thread_has_ended_is_seen_and_killed() -> None:
     starts_it = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {body!r}])"
     parent = subprocess.Popen([sys.executable, "-c", starts_it], stdout=subprocess.PIPE)
     assert parent.stdout and parent.stdout.readline() == b"ready\n"
-    (child,) = process_tree.descendants(parent.pid)
-    while process_tree._state(child) != b"Z":
+    (child,) = usage.descendants(parent.pid)
+    while usage._state(child) != b"Z":
         time.sleep(0.001)
-    assert usage.memory(process_tree.views([child]), 0) > 50 * MIB
-    assert not process_tree.is_zombie(child)
-    assert process_tree.kill_descendants(parent.pid)
+    assert usage.memory(usage.views([child]), 0) > 50 * MIB
+    assert not usage.is_zombie(child)
+    assert usage.kill_descendants(parent.pid)
     assert parent.wait(30) == 0
 
 

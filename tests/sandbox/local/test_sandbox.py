@@ -22,19 +22,18 @@ import pytest
 
 from autocoder_jupyter.errors import PackageError, SandboxError, SandboxTimeout, SandboxUnavailable, SolutionError
 from autocoder_jupyter.sandbox import temporary_folder
-from autocoder_jupyter.sandbox.host.cores import begin, end
-from autocoder_jupyter.sandbox.local import limits, process_tree, supervision, trial_program, watched_worker
-from autocoder_jupyter.sandbox.local import probe as local_probe
-from autocoder_jupyter.sandbox.local.confinement import landlock
+from autocoder_jupyter.sandbox.host.pool import begin, end
+from autocoder_jupyter.sandbox.local import limits, sandbox, usage
+from autocoder_jupyter.sandbox.local import limits as supervision
+from autocoder_jupyter.sandbox.local import limits as watched_worker
+from autocoder_jupyter.sandbox.local import sandbox as local_probe
+from autocoder_jupyter.sandbox.local.confinement import rules
 from autocoder_jupyter.sandbox.local.confinement.notices import Judge
-from autocoder_jupyter.sandbox.local.confinement.tiers import TIERS, ConfinementTier
+from autocoder_jupyter.sandbox.local.confinement.process import TIERS, ConfinementTier
+from autocoder_jupyter.sandbox.local.limits import OneWorker, WatchedWorker
 from autocoder_jupyter.sandbox.local.messages import AT_REST, AT_WORK, Policy, TreeEnding
-from autocoder_jupyter.sandbox.local.policy import cores_of, worker_policy
-from autocoder_jupyter.sandbox.local.process import LocalProcess
-from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox, _start, _start_trial
-from autocoder_jupyter.sandbox.local.supervision import OneWorker
-from autocoder_jupyter.sandbox.local.trial_program import read_all
-from autocoder_jupyter.sandbox.local.watched_worker import WatchedWorker
+from autocoder_jupyter.sandbox.local.process import LocalProcess, cores_of, worker_policy
+from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox, _start, _start_trial, read_all
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, WorkerLimits, WorkerSpec
 from autocoder_jupyter.sandbox.temporary_folder import Use, make_folder, remove_abandoned
 from autocoder_jupyter.sandbox.worker import removal
@@ -60,7 +59,7 @@ def policy(folder: Path, script: str, tier: ConfinementTier | None = None, **lim
     prefixes = (sys.base_prefix, str(Path(sys.base_prefix).resolve()))
     python = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
     command = [python, "-I", "-S", "-B", "-c", script]
-    held_by = tier or local_probe.trial(_start_trial).tier or TIERS[0]
+    held_by = tier or local_probe.probe_trial(_start_trial).tier or TIERS[0]
     return granted(folder, command, prefixes=prefixes, limits=WorkerLimits(**limits), tier=held_by.name)
 
 
@@ -76,7 +75,7 @@ def ended(process: LocalProcess) -> str:
 def gone(pid: int, seconds: float = 60.0) -> bool:
     """Whether a process ends in time; its streams close shortly before it does."""
     deadline = time.monotonic() + seconds
-    while not process_tree.is_zombie(pid):
+    while not usage.is_zombie(pid):
         if time.monotonic() > deadline:
             return False
         time.sleep(0.005)
@@ -145,7 +144,7 @@ def test_system_packages_are_refused_with_the_way_out() -> None:
 def test_a_kernel_without_landlock_is_told_and_root_is_not_held_by_namespaces_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(landlock, "version", lambda: 0)
+    monkeypatch.setattr(rules, "version", lambda: 0)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     probe = LocalSandbox().probe()
     assert not probe.available
@@ -209,7 +208,7 @@ def test_what_would_give_namespaces_is_told(machine: Path, file: str, text: str,
 def test_what_would_give_landlock_is_told(
     machine: Path, file: str, text: str, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(landlock, "version", lambda: 0)
+    monkeypatch.setattr(rules, "version", lambda: 0)
     _tell(machine, file, text)
     details = local_probe.TierTrial(TIERS[2], {"full": "no Landlock"}).probe().details
     assert words in details.get("for more", "")
@@ -248,7 +247,7 @@ def test_in_a_pod_the_profiles_that_apply_are_told(machine: Path, files: dict[st
 def test_a_container_without_a_filter_is_not_what_forbids_landlock(
     machine: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(landlock, "version", lambda: 0)
+    monkeypatch.setattr(rules, "version", lambda: 0)
     _tell(machine, "dev/termination-log", "")
     _tell(machine, "self/status", "Seccomp:\t0\n")
     assert "for more" not in local_probe.TierTrial(TIERS[2], {"full": "no Landlock"}).probe().details
@@ -272,7 +271,7 @@ def test_root_is_not_sent_to_a_setting_that_holds_for_users_only(
 
 
 def test_root_without_landlock_is_told_to_be_a_user(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(landlock, "version", lambda: 0)
+    monkeypatch.setattr(rules, "version", lambda: 0)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert machine.exists()
     assert "a user other than root" in local_probe.TierTrial(None, {"full": "no"}).probe().reason
@@ -305,7 +304,7 @@ def test_a_sandbox_that_does_not_hold_is_noticed_and_never_used(tmp_path: Path) 
         def kill(self) -> None:
             self._popen.wait()
 
-    probe = local_probe.trial(Unprotected).probe()  # type: ignore[arg-type]
+    probe = local_probe.probe_trial(Unprotected).probe()  # type: ignore[arg-type]
     assert not probe.available
     assert "can read a file" in probe.reason
     with pytest.raises(SandboxUnavailable):
@@ -325,12 +324,12 @@ def test_a_sandbox_that_does_not_hold_is_noticed_and_never_used(tmp_path: Path) 
 def test_a_trial_that_fails_is_told_in_words(
     script: str, seconds: float, words: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trial_program, "_SECONDS", seconds)
+    monkeypatch.setattr(sandbox, "_SECONDS", seconds)
 
     def start(tier: ConfinementTier, _arguments: list[str]) -> LocalProcess:
         return _start(lambda folder: policy(folder, script, tier))
 
-    probe = local_probe.trial(start).probe()  # type: ignore[arg-type]
+    probe = local_probe.probe_trial(start).probe()  # type: ignore[arg-type]
     assert not probe.available
     assert all(word in probe.reason for word in words)
 
@@ -490,11 +489,11 @@ def test_kill_ends_every_process_and_removes_the_folder() -> None:
     folder = Path(os.read(process.data.fileno(), 4096).decode().strip())
     supervisor = process.supervisor.pid
     assert folder.is_dir()
-    assert process_tree.descendants(supervisor)
+    assert usage.descendants(supervisor)
     began = time.monotonic()
     process.kill()
     assert time.monotonic() - began < A_MOMENT
-    assert not [pid for pid in process_tree.descendants(supervisor) if not process_tree.is_zombie(pid)]
+    assert not [pid for pid in usage.descendants(supervisor) if not usage.is_zombie(pid)]
     assert gone(supervisor)
     assert not folder.exists()
     process.kill()
@@ -504,7 +503,7 @@ def test_kill_ends_every_process_and_removes_the_folder() -> None:
 def test_a_supervisor_that_is_killed_takes_its_worker_along_and_is_not_the_programs_fault() -> None:
     process = run("import time\nprint('ready', flush=True)\ntime.sleep(600)")
     os.read(process.data.fileno(), 4096)
-    (worker,) = process_tree.descendants(process.supervisor.pid)
+    (worker,) = usage.descendants(process.supervisor.pid)
     os.kill(process.supervisor.pid, signal.SIGKILL)
     assert ended(process) == ""
     assert process.exit_reason().engine_gone
@@ -662,7 +661,7 @@ def test_looks_that_take_long_leave_time_for_what_a_program_asks(
     monkeypatch.setattr(limits, "broken_limit", look)
     for module in (limits, supervision, watched_worker):
         monkeypatch.setattr(module, "time", asking)
-    monkeypatch.setattr(process_tree, "reap_orphans", lambda keep: None)
+    monkeypatch.setattr(usage, "reap_orphans", lambda keep: None)
     theirs, lifeline = os.pipe()
     supervised = one_worker(asking, tmp_path, theirs)
     supervised.run()
@@ -697,7 +696,7 @@ def test_the_supervisor_rests_while_no_program_runs(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(limits, "broken_limit", look)
     monkeypatch.setattr(limits, "WATCH_SECONDS", 0.001)
     monkeypatch.setattr(limits, "REST_SECONDS", 3600.0)
-    monkeypatch.setattr(process_tree, "reap_orphans", lambda keep: None)
+    monkeypatch.setattr(usage, "reap_orphans", lambda keep: None)
     theirs, lifeline = os.pipe()
     watching = threading.Thread(target=one_worker(_Quiet(), tmp_path, theirs).run)
     watching.start()

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from autocoder_jupyter.errors import SandboxUnavailable
-from autocoder_jupyter.sandbox.local import loading
-from autocoder_jupyter.sandbox.local import probe as local_probe
+from autocoder_jupyter.sandbox.local import forks
+from autocoder_jupyter.sandbox.local import sandbox as local_probe
 from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox
 from autocoder_jupyter.sandbox.protocol import Environment, Probe, WorkerLimits, WorkerSpec
 
@@ -93,10 +93,10 @@ def _refused_start(environment: Environment, further: int) -> Refusal | None:
 
 
 def end_loading_processes() -> None:
-    for slot in itertools.chain(*loading._slots.values()):
+    for slot in itertools.chain(*forks._slots.values()):
         if slot.process is not None:
             slot.process.kill()
-    loading._slots.clear()
+    forks._slots.clear()
 
 
 def refused_trial() -> tuple[Probe, Probe]:

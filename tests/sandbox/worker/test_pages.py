@@ -7,16 +7,16 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from autocoder_jupyter.sandbox.worker import frames, pages
+from autocoder_jupyter.sandbox.worker import frames
 
 SIZE = 4 << 20
 
 
 @pytest.fixture(autouse=True)
 def nothing_kept() -> Iterator[None]:
-    pages._kept.clear()
+    frames._kept.clear()
     yield
-    pages._kept.clear()
+    frames._kept.clear()
 
 
 def place(buffer: memoryview) -> int:
@@ -39,17 +39,17 @@ def test_the_memory_of_a_buffer_is_that_of_the_next_one_as_soon_as_the_last_view
 
 def test_memory_that_does_not_fit_is_given_back() -> None:
     frames.allocate(SIZE)  # nobody uses it, so it is kept
-    assert len(pages._kept) == 1
+    assert len(frames._kept) == 1
     too_small = frames.allocate(SIZE + 1)
-    assert pages._kept == []
+    assert frames._kept == []
     del too_small
     frames.allocate(SIZE // 2)  # less than half of what is kept
-    assert [len(kept) for kept in pages._kept] == [SIZE // 2]
+    assert [len(kept) for kept in frames._kept] == [SIZE // 2]
 
 
 def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pages, "MOST_KEPT", 2 * SIZE)
+    monkeypatch.setattr(frames, "MOST_KEPT", 2 * SIZE)
     buffers = [frames.allocate(SIZE) for _ in range(3)]
     assert all(len(buffer) == SIZE for buffer in buffers)
     del buffers
-    assert len(pages._kept) == 2
+    assert len(frames._kept) == 2

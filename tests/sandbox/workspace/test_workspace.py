@@ -11,7 +11,7 @@ import pytest
 
 from autocoder_jupyter.errors import EngineGone, OutOfMemory
 from autocoder_jupyter.sandbox.protocol import CommandOutcome
-from autocoder_jupyter.sandbox.worker.command_limits import ALL_BYTES, DEPTH, FILE_BYTES, MOST_FILES
+from autocoder_jupyter.sandbox.worker.commands import ALL_BYTES, DEPTH, FILE_BYTES, MOST_FILES
 from autocoder_jupyter.sandbox.workspace.workspace import LONGEST_OBSERVATION, Observation, Workspace
 
 T = TypeVar("T")

@@ -4,5 +4,5 @@ It uses only the standard library, and no compiled code. It runs in the supervis
 process that forks and then makes system calls must have no other threads.
 
 `process.start` starts a command that can read and write only the files in its `Policy`. The `Tier` says which parts of
-the kernel are used. A trial chooses it (`sandbox/local/probe.py`), and a start never falls back to a weaker tier.
+the kernel are used. A trial chooses it (`sandbox/local/sandbox.py`), and a start never falls back to a weaker tier.
 """

@@ -5,17 +5,112 @@ A decision depends only on numbers in the arguments, not on memory, so the progr
 
 from __future__ import annotations
 
+import ctypes
 import errno
+import fcntl
 import os
 import signal
+import struct
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from autocoder_jupyter.sandbox.local import process_tree
-from autocoder_jupyter.sandbox.local.confinement.filters import ARRIVAL, BIRTHS, BY_PROCESS
-from autocoder_jupyter.sandbox.local.confinement.kernel import call_number
-from autocoder_jupyter.sandbox.local.confinement.listener import SystemCall
+from autocoder_jupyter.sandbox.local import usage
+from autocoder_jupyter.sandbox.local.confinement.rules import ARRIVAL, BIRTHS, BY_PROCESS, call_number
+
+# Receive and answer the kernel's questions about system calls (seccomp user notification).
+
+
+_RECEIVE, _SEND, _ADD_DESCRIPTOR = 0xC0502100, 0xC0182101, 0x40182103
+_NOTICE, _ANSWER, _DESCRIPTOR = struct.Struct("=QIIiIQ6Q"), struct.Struct("=QqiI"), struct.Struct("=QIIII")
+_CONTINUE = 1
+_AT_THIS_NUMBER = 1
+
+
+@dataclass(frozen=True)
+class SystemCall:
+    """A system call that waits for an answer.
+
+    Args:
+        identity: the kernel's number for the question.
+        caller: id of the calling thread, in the PID namespace of this process.
+        call: number of the system call.
+        arguments: the low 32 bits of its arguments, as signed numbers.
+    """
+
+    identity: int
+    caller: int
+    call: int
+    arguments: tuple[int, ...]
+
+
+class SystemCallListener:
+    """Receives the kernel's questions and sends the answers. Not threadsafe; `close` closes the descriptor."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def fileno(self) -> int:
+        """The descriptor. It is readable when there is a question."""
+        return self._descriptor
+
+    def receive(self) -> SystemCall | None:
+        """Receive the next question; None if the calling thread has ended."""
+        notice = bytearray(_NOTICE.size)
+        try:
+            fcntl.ioctl(self._descriptor, _RECEIVE, notice)
+        except OSError:
+            return None
+        identity, caller, _, call, _, _, *arguments = _NOTICE.unpack(notice)
+        return SystemCall(identity, caller, call, tuple(map(_signed, arguments)))
+
+    def answer(self, question: SystemCall, error: int, *, continues: bool = False) -> bool:
+        """Answer a question.
+
+        Args:
+            question: the question.
+            error: the errno that the call returns; 0 for success.
+            continues: let the kernel execute the call.
+
+        Returns:
+            False if the calling thread has ended.
+        """
+        try:
+            message = _ANSWER.pack(question.identity, 0, -error, _CONTINUE if continues else 0)
+            fcntl.ioctl(self._descriptor, _SEND, message)
+        except OSError:
+            return False
+        return True
+
+    def give(self, question: SystemCall, descriptor: int, number: int) -> None:
+        """Copy an open descriptor of this process to the caller.
+
+        Args:
+            question: identifies the caller.
+            descriptor: of this process.
+            number: of the copy.
+
+        Raises:
+            OSError: the calling thread has ended, or the kernel is older than Linux 5.9.
+        """
+        fcntl.ioctl(
+            self._descriptor,
+            _ADD_DESCRIPTOR,
+            _DESCRIPTOR.pack(question.identity, _AT_THIS_NUMBER, descriptor, number, 0),
+        )
+
+    def close(self) -> None:
+        """Close the descriptor. System calls with a question then fail."""
+        os.close(self._descriptor)
+
+
+def _signed(value: int) -> int:
+    return ctypes.c_int(value & 0xFFFFFFFF).value
+
+
+# What the docstring of this file says.
+
 
 _VISIBLE_AFTER = 0.5
 """Seconds after which a new process is certainly visible in /proc."""
@@ -65,7 +160,7 @@ class Judge:
         # its earlier process.
         others = self._allowed.items()
         self._allowed = {who: when for who, when in others if who != caller and now - when < _VISIBLE_AFTER}
-        if process_tree.threads(self._own()) + len(self._allowed) >= self._processes:
+        if usage.threads(self._own()) + len(self._allowed) >= self._processes:
             return errno.EAGAIN, False
         self._allowed[caller] = now
         return 0, True
@@ -101,7 +196,7 @@ class Judge:
         return errno.EPERM, False
 
     def _own(self) -> list[int]:
-        return [self._worker, *process_tree.descendants(self._worker)]
+        return [self._worker, *usage.descendants(self._worker)]
 
     def _owns(self, pid: int) -> bool:
         return pid in self._own()
@@ -115,7 +210,7 @@ class Judge:
         if not self._namespaced:
             return number
         for pid in self._own():
-            for thread in process_tree.thread_ids(pid):
+            for thread in usage.thread_ids(pid):
                 if self._inside(thread, "NSpid") == number:
                     return thread
         raise ProcessLookupError(errno.ESRCH, "gone")
@@ -146,7 +241,7 @@ def process_of(task: int) -> int:
 
 
 def _status(task: int, field: str) -> list[bytes]:
-    for line in process_tree.content(f"/proc/{task}/status").splitlines():
+    for line in usage.content(f"/proc/{task}/status").splitlines():
         name, _, values = line.partition(b":")
         if name == field.encode():
             return values.split()
