@@ -92,7 +92,7 @@ def load_ipython_extension(ipython: Any) -> None:
 
     connect(register(ipython).notebook)
     if (ask := getattr(ipython, "get_parent", None)) is not None and ask():  # a cell, and not a kernel that starts
-        from autocoder_jupyter.models.process import spawn_early
+        from autocoder_jupyter.models.spawn import spawn_early
 
         spawn_early()
 

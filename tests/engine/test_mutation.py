@@ -46,7 +46,7 @@ def enough_time(monkeypatch: pytest.MonkeyPatch) -> None:
     longer = {name: replace(effort, seconds=300.0 * effort.is_examined) for name, effort in EFFORTS.items()}
     monkeypatch.setattr(f"{PLACE}.examiner.EFFORTS", longer)
     monkeypatch.setattr(f"{PLACE}.mutation.CALL_SECONDS", 60.0)
-    monkeypatch.setattr(f"{PLACE}.survivors.SEARCH_SECONDS", 120.0)
+    monkeypatch.setattr(f"{PLACE}.mutation.SEARCH_SECONDS", 120.0)
     monkeypatch.setattr(f"{PLACE}.relations.SEARCH_SECONDS", 60.0)
 
 

@@ -25,7 +25,7 @@ import autocoder_jupyter
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.errors import AuthenticationFailed, BudgetSpent, InvalidRequest, ModelUnavailable, UnusableAnswer
-from autocoder_jupyter.models import process, serving
+from autocoder_jupyter.models import process, serving, spawn
 from autocoder_jupyter.models.client import LiteLLMModel
 from autocoder_jupyter.models.faults import Patience, exchange_of
 from autocoder_jupyter.models.process import ModelProcess, Order, RemoteModel
@@ -300,7 +300,7 @@ async def test_parameters_that_no_pipe_carries_are_used_here() -> None:
 ALONE = """
     import asyncio, os, signal, sys, time
     from pathlib import Path
-    from autocoder_jupyter.models import process, process as spawn
+    from autocoder_jupyter.models import process, spawn
     from autocoder_jupyter.models.client import LiteLLMModel
     from autocoder_jupyter.models.process import RemoteModel
     from autocoder_jupyter.models.protocol import ModelConfig, Question
@@ -391,7 +391,7 @@ def test_only_the_extension_of_a_cell_starts_one(
     parent: dict[str, Any], starts: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun: list[bool] = []
-    monkeypatch.setattr(process, "spawn_early", lambda: begun.append(True))
+    monkeypatch.setattr(spawn, "spawn_early", lambda: begun.append(True))
     shell = InteractiveShell()
     monkeypatch.setattr(shell, "get_parent", lambda: parent, raising=False)
     autocoder_jupyter.load_ipython_extension(shell)
