@@ -23,13 +23,8 @@ class Earlier:
     """The version that a refinement starts from.
 
     Args:
-        version: its id.
-        request_key: the key of its request.
-        plan: its interface and assumptions.
-        code: its module.
         tests: its test module; if it has two, the one that was written without the code. "" if it has none.
         agent_tests: the test module of an agent that also wrote the code; "" if there is none.
-        evidence: the evidence of its success.
     """
 
     version: str
@@ -72,7 +67,6 @@ class Contract:
     Args:
         given: the schema or the `DataFrameModel`, as the user passed it.
         record: its content as JSON; custom checks by their source.
-        text: a description for the language model.
         source: pandera code that defines it as `schema`; "" if it cannot be expressed as code.
     """
 
@@ -103,7 +97,6 @@ class Request:
 
     Args:
         name: the name of the result, and of its folder in the journal.
-        prompt: the text of the request.
         samples: values by input name: DataFrame, Series, `File` or `Dir`. They are captured, so they do not change.
         inputs: the declared inputs. The engine adds other samples in order, as required inputs.
         outputs: the declared outputs; if there are none, the plan proposes them.
@@ -112,7 +105,6 @@ class Request:
         schema: free text about the data, sent to the model as it is.
         own_tests: pytest functions of the user as one module; "" if there are none. They are run first and never
             changed, and the model that writes code and tests does not see them.
-        examples: inputs and their expected outputs.
         wishes: the changes that the user asked for with `--refine`, in order. A later one takes precedence over an
             earlier one and over the prompt.
         answers: the user's answers to questions of the plan, one line each.
@@ -147,11 +139,7 @@ class Request:
 
 
 def secret_values(secrets: Iterable[Secret]) -> dict[str, str]:
-    """The current values of secrets, by the name of the environment variable in the program. Never written or shown.
-
-    Raises:
-        InvalidRequest: a variable is not set; the message has its name.
-    """
+    """The current values of secrets, by the name of the environment variable in the program. Never written or shown."""
     values = {}
     for secret in secrets:
         if secret.key not in os.environ:

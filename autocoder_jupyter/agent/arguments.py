@@ -21,16 +21,7 @@ from autocoder_jupyter.untrusted.parsing import require_expression
 
 
 def build_request(prompt: str, name: str | None = None, **given: Any) -> Request:
-    """A request from the arguments of a call.
-
-    Args:
-        prompt: the request.
-        name: the name of the result and of its folder; from the prompt by default.
-        given: the arguments of `AutoCoderAgent.generate` in `ARGUMENTS`; None for one that is not given.
-
-    Raises:
-        InvalidRequest: an argument is invalid; the message names it.
-    """
+    """A request from the arguments of a call."""
     named = folder_name(prompt if name is None else name)
     contracts = {
         **_contracts("inputs", given.get("inputs"), is_output=False),
@@ -71,11 +62,7 @@ def folder_name(words: str) -> str:
 
 
 async def fetched_examples(examples: Iterable[Any]) -> list[Any]:
-    """The examples; what is data of Flyte in them is on this machine. What is no example is refused later.
-
-    Raises:
-        InvalidRequest: Flyte could not fetch a value.
-    """
+    """The examples; what is data of Flyte in them is on this machine. What is no example is refused later."""
     return [
         tuple([await _fetched_side(side) for side in example]) if isinstance(example, tuple) else example
         for example in examples

@@ -89,16 +89,6 @@ async def generate_report(
 ) -> Report:
     """Run the engine. A cancel stops the model's answer and kills the sandbox.
 
-    Args:
-        request: the request.
-        config: the settings.
-        journal: the journal of the result's name.
-        tracker: keeps the record of the run.
-        approve: asks the user about packages.
-        ask: asks the user the questions of a plan; None if there is no user to ask.
-        draft: a function to start from instead of the kept one. One that is only tested needs no model.
-        offer: see `Services.offer`; None if the result is only used at the end.
-
     Raises:
         AutocodeError: no generation is possible: no key, no sandbox, data that cannot cross.
     """

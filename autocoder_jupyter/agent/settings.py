@@ -13,11 +13,7 @@ from autocoder_jupyter.settings.config import RECORDS, AgentConfig, without_effe
 
 
 def checked_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Frozen copies of the settings, in the form of `AgentConfig`.
-
-    Raises:
-        InvalidRequest: an unknown setting or an invalid value; the message names the setting.
-    """
+    """Frozen copies of the settings, in the form of `AgentConfig`."""
     for name in settings:
         if name not in RECORDS:
             raise InvalidRequest(f"There is no setting {name!r}.", hint=check.did_you_mean(name, RECORDS))
@@ -36,11 +32,7 @@ def agent_config(**settings: Any) -> AgentConfig:
 
 
 def freeze(config: AgentConfig, given: Mapping[str, Any]) -> None:
-    """Set the checked settings of a new config. Warns about a setting that has no effect.
-
-    Raises:
-        InvalidRequest: see `checked_settings`.
-    """
+    """Set the checked settings of a new config. Warns about a setting that has no effect."""
     for setting, value in checked_settings({name: given[name] for name in RECORDS}).items():
         object.__setattr__(config, setting, value)
     for setting, backend in sorted(without_effect(config.backend).items()):

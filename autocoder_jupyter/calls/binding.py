@@ -147,11 +147,7 @@ def _read(function: Function, spec: InputSpec, value: Any) -> Any:
 
 
 def _require_geopandas(function: Function, spec: InputSpec, value: Any) -> None:
-    """Check that a table with geometries can be read where the function runs.
-
-    Raises:
-        InvalidRequest: its packages are without GeoPandas.
-    """
+    """Check that a table with geometries can be read where the function runs."""
     if KINDS[spec.type].form != "table" or "geopandas" not in sys.modules:
         return
     from autocoder_jupyter.codec.geometry import LIBRARY, has_geometry

@@ -57,11 +57,7 @@ from autocoder_jupyter.untrusted.parsing import visible
 
 
 class CallTurn:
-    """The turn of one call.
-
-    Args:
-        resources: limits of the call.
-    """
+    """The turn of one call."""
 
     def __init__(self, resources: Resources) -> None:
         self.cores = math.ceil(resources.cpu)
@@ -158,8 +154,6 @@ class OnWorker(Generic[T]):
     """Work of a function on its thread, which another thread may stop at any time.
 
     Args:
-        function: the function whose environment is used.
-        options: of the call.
         work: runs on a worker, and may be called again after the sandbox failed.
 
     Attributes:
@@ -261,14 +255,7 @@ class OnWorker(Generic[T]):
 
 
 async def in_turn(name: str, on_worker: OnWorker[T], options: CallOptions, work: Callable[[], T]) -> T:
-    """Do work that uses a worker when it is its turn. Cancelling the awaiting task stops it.
-
-    Args:
-        name: what the user reads while it waits.
-        on_worker: the work.
-        options: of the call.
-        work: calls `on_worker.done`, or has the result already.
-    """
+    """Do work that uses a worker when it is its turn. Cancelling the awaiting task stops it."""
     queue, turn = shared_queue(), CallTurn(options.resources)
 
     def doing() -> str:
@@ -356,11 +343,7 @@ def on_this_machine(values: Mapping[K, Any], seconds: float) -> Mapping[K, Any]:
 
 
 async def _in_time(seconds: float, prepare: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """The arguments of a call, read and computed on a thread.
-
-    Raises:
-        InvalidRequest: they are not ready in time. A library cannot be stopped from here, so it goes on beside.
-    """
+    """The arguments of a call, read and computed on a thread."""
     try:
         async with asyncio.timeout(seconds):
             return await background.call_blocking(prepare)

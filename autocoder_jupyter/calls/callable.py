@@ -119,8 +119,6 @@ class Called:
 
     Args:
         name: its `__name__`.
-        interface: the interface of the function.
-        options: the options of its calls.
     """
 
     def __init__(self, name: str, interface: Interface, options: CallOptions) -> None:

@@ -88,12 +88,7 @@ class SplitWatch:
         self._tell()
 
     def keep(self, found: FoundSplit, code: str) -> None:
-        """Keep what was found for an output, in place of what was found for it before.
-
-        Args:
-            found: what was found.
-            code: of the function.
-        """
+        """Keep what was found for an output, in place of what was found for it before."""
         with self._lock:
             others = [other for other in self.known(code).found if other.output != found.output]
             self._known, self._code = replace(self._known, found=(*others, found)), code
@@ -157,13 +152,7 @@ class ValueWatch:
         )
 
     def compare(self, function: Function, arguments: Mapping[str, Any], given: Collection[str]) -> list[str]:
-        """Compare the given tables. Returns the sentences about differences of a kind that was not told before.
-
-        Args:
-            function: the function.
-            arguments: its arguments.
-            given: the names of those to compare: the call has passed them, and their values are recorded.
-        """
+        """Compare the given tables. Returns the sentences about differences of a kind that was not told before."""
         import pandas as pd
 
         from autocoder_jupyter.data.columns_read import columns_read
@@ -193,13 +182,8 @@ class Function:
     """A function to call.
 
     Args:
-        name: its name.
-        code: source of the module.
-        inputs: its arguments, in order.
-        outputs: its outputs, in order.
         environment: the packages that it was tested with, locked.
         sandbox: the kind of sandbox that it was tested in.
-        description: one sentence.
         samples: default arguments; it was tested with them.
         defaults: further default arguments, which it was not tested with. They are checked as if they were passed.
         shapes: columns and dtypes of each frame when the function was built, to detect drift.
@@ -247,15 +231,6 @@ class Function:
         is_verified: bool = True,
     ) -> Function:
         """The function of a finished generation.
-
-        Args:
-            report: the report of the generation.
-            samples: default arguments.
-            root: the `.autocode` folder.
-            contracts: the available schemas. For a contract that is only recorded, each call warns that it was not
-                checked.
-            is_verified: False for a recorded function whose evidence was not gathered here. It can be called, because
-                it runs in the sandbox anyway; the first call warns.
 
         Raises:
             GenerationFailed: it has no function that passed.

@@ -24,10 +24,7 @@ class CallOptions:
     `GivenOptions` describes those that the user can set.
 
     Args:
-        network: whether the program has a network.
-        sandbox: the choice of a sandbox.
         sandbox_minimum: the weakest accepted sandbox; in a weaker one no call is made.
-        image_config: the base of Docker images.
         withheld: packages of an untrusted file that the user has not approved; see `require_agreed`.
         given_back: the classes of Flyte that outputs were declared as, by name. Outputs are returned as such.
         worker_seconds: the time limit of workers. It is the same for all calls, so that they can share workers.

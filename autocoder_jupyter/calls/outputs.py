@@ -77,15 +77,6 @@ def moved_to_destination(values: Mapping[str, Any], folder: Path | None, root: P
 
     The program chose their names. In the caller's folder they get the names of the outputs, and never replace existing
     files.
-
-    Args:
-        values: outputs by name.
-        folder: the caller's folder, if any.
-        root: the `.autocode` folder. Without `folder`, a new numbered folder is made in it.
-        name: the function's own folder there.
-
-    Raises:
-        InvalidRequest: they cannot be written there.
     """
     result = dict(values)
     paths = {name: value for name, value in values.items() if isinstance(value, File | Dir)}
@@ -173,8 +164,6 @@ class Interface:
     """The interface of a function for its caller.
 
     Args:
-        description: what the function does.
-        inputs: its arguments, in order.
         outputs: its outputs, in order; empty while they are unknown.
         sampled: names of inputs that have a sample as default.
     """

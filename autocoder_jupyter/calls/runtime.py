@@ -57,12 +57,6 @@ def runtime_for(
 ) -> Runtime:
     """The runtime for a choice of sandbox. Blocks while a sandbox is tried.
 
-    Args:
-        choice: the user's choice.
-        image_config: the base of Docker images.
-        minimum: the weakest accepted sandbox.
-        built_in: the sandbox in which the function was tested; with `auto` it is tried first.
-
     Raises:
         SandboxUnavailable: none can be used.
     """

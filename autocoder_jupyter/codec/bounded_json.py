@@ -41,10 +41,6 @@ class Allowance:
     def take(self, containers: int, items: int) -> None:
         """Subtract what will be built from a text.
 
-        Args:
-            containers: number of lists and dicts.
-            items: number of their entries.
-
         Raises:
             Corrupt: the budget is used up.
         """
@@ -148,15 +144,7 @@ class _Builder:
         self._depths = depths
 
     def build(self, start: int, end: int, first: int, last: int, depth: int) -> Any:
-        """Build one value.
-
-        Args:
-            start: where its text begins.
-            end: where its text ends.
-            first: index of its first bracket or comma in the list of positions.
-            last: index after its last bracket or comma.
-            depth: nesting depth of the value.
-        """
+        """Build one value."""
         text = self._data[start:end]
         if end - start <= _PART or text.lstrip()[:1] not in (b"[", b"{"):
             return json.loads(text)

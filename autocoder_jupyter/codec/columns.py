@@ -27,16 +27,7 @@ _UNITS = ("s", "ms", "us", "ns")
 
 
 def write_column(values: Any, out: ArrowWriter, path: str) -> Note:
-    """Add the parts of `values` to `out`, and return the note from which `read_column` rebuilds the array.
-
-    Args:
-        values: a one-dimensional ndarray or extension array.
-        out: collects the Arrow arrays.
-        path: the name of the array in an error.
-
-    Raises:
-        Unencodable: the dtype or a cell cannot cross.
-    """
+    """Add the parts of `values` to `out`, and return the note from which `read_column` rebuilds the array."""
     if isinstance(values, pd.arrays.NumpyExtensionArray) and not isinstance(values.dtype, pd.StringDtype):
         values = values.to_numpy()
     if isinstance(values, np.ndarray):
@@ -69,11 +60,7 @@ def write_column(values: Any, out: ArrowWriter, path: str) -> Note:
 
 
 def read_column(note: Mapping[str, Any], source: ArrowReader) -> Any:
-    """Rebuild the array that was given to `write_column`: an ndarray for numpy dtypes, else an extension array.
-
-    Raises:
-        Corrupt: the note was not written by `write_column`, or does not fit the arrays.
-    """
+    """Rebuild the array that was given to `write_column`: an ndarray for numpy dtypes, else an extension array."""
     reader = _READERS.get(note["kind"])
     if reader is None:
         raise Corrupt(f"unknown kind of column {note['kind']!r}")
@@ -112,15 +99,7 @@ def is_number(dtype: Any) -> bool:
 
 
 def write_numbers(values: Any, out: ArrowWriter) -> Note:
-    """Add the rows of `values`, which are columns of bools, integers or floats, to `out`.
-
-    Args:
-        values: an ndarray of two dimensions, whose dtype `is_number`.
-        out: collects the arrays.
-
-    Returns:
-        The note of all of them; see `count_of`.
-    """
+    """Add the rows of `values`, which are columns of bools, integers or floats, to `out`."""
     note: Note = {"kind": "numpy", "dtype": values.dtype.str, "at": out.add_rows(_native_rows(values))}
     if len(values) > 1:
         note["count"] = len(values)
@@ -135,11 +114,7 @@ def _native_rows(values: Any) -> Any:
 
 
 def count_of(note: Mapping[str, Any]) -> int:
-    """The number of columns of a note. Only columns of `read_numbers` have one note for several.
-
-    Raises:
-        Corrupt: it is no such number.
-    """
+    """The number of columns of a note. Only columns of `read_numbers` have one note for several."""
     count = note.get("count", 1)
     if type(count) is not int or count < 1 or (count > 1 and not number_type(note)):
         raise Corrupt(f"{str(count)[:40]} columns in one note")
@@ -162,11 +137,7 @@ def number_type(note: Mapping[str, Any]) -> str:
 
 
 def read_numbers(notes: Sequence[Mapping[str, Any]], source: ArrowReader) -> Any:
-    """Columns of bools, integers or floats of one dtype that follow each other, as the rows of one array.
-
-    Raises:
-        Corrupt: they are none.
-    """
+    """Columns of bools, integers or floats of one dtype that follow each other, as the rows of one array."""
     dtype = plain_dtype(notes[0]["dtype"])
     places = []
     for note in notes:
@@ -306,13 +277,7 @@ def _read_string(note: Mapping[str, Any], source: ArrowReader) -> Any:
 
 
 def strings(array: Any, storage: str, missing: str) -> Any:
-    """The texts of an Arrow array as pandas stores them.
-
-    Args:
-        array: of large strings.
-        storage: "python" or "pyarrow".
-        missing: "NA" or "nan".
-    """
+    """The texts of an Arrow array as pandas stores them."""
     make: Any = pd.StringDtype
     storage = "python" if storage == "python" else "pyarrow"
     if missing == "NA":

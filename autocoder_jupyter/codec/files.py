@@ -36,24 +36,14 @@ class HostFault(Exception):
 
 
 def write_file(value: Any) -> Encoded:
-    """Encode the file at a path.
-
-    Raises:
-        TypeMismatch: it is not a path, or the file does not exist.
-        Unencodable: it is not a regular file, cannot be read, or is larger than `MAX_BYTES`.
-    """
+    """Encode the file at a path."""
     path = _as_path(value, "File")
     content = _read_regular(path, MAX_BYTES)
     return _finish("File", _safe_name(path.name), [], [[len(content)]], [content])
 
 
 def write_dir(value: Any) -> Encoded:
-    """Encode a folder with its files and subfolders, also empty ones.
-
-    Raises:
-        TypeMismatch: it is not a path of a folder.
-        Unencodable: an entry is a link, not a regular file or unreadable, or there are too many or too large files.
-    """
+    """Encode a folder with its files and subfolders, also empty ones."""
     root = _as_path(value, "Dir")
     if root.is_symlink() or not root.is_dir():
         raise TypeMismatch("Dir", f"{str(root)!r}, which is not a folder")
@@ -78,12 +68,7 @@ def write_dir(value: Any) -> Encoded:
 
 
 def read_path(header: Mapping[str, Any], payload: memoryview, folder: Path) -> Path:
-    """Write a received file or folder into a new subfolder of `folder`, and return its path.
-
-    Raises:
-        Corrupt: a name is not a plain file name, or the sizes do not fit the payload.
-        HostFault: this machine cannot write to `folder`.
-    """
+    """Write a received file or folder into a new subfolder of `folder`, and return its path."""
     entries: Sequence[Sequence[Any]] = header["files"]
     folders: Sequence[Sequence[str]] = header["folders"]
     if len(entries) + len(folders) > MAX_ENTRIES:

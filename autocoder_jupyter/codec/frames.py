@@ -125,12 +125,7 @@ _MANY_BLOCKS = 100  # with more blocks pandas warns of fragmentation
 
 
 def write_frame(frame: Any) -> Encoded:
-    """Encode a DataFrame.
-
-    Raises:
-        TypeMismatch: it is not a DataFrame.
-        Unencodable: a part of it cannot cross, or it has more than 100 000 columns.
-    """
+    """Encode a DataFrame."""
     _require(frame, pd.DataFrame)
     if frame.shape[1] > MAX_COLUMNS:
         raise Unencodable("the DataFrame", f"has {frame.shape[1]} columns", f"{MAX_COLUMNS} can cross; reshape it")

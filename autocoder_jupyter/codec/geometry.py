@@ -169,11 +169,7 @@ def _offsets(binary: Any) -> Any:
 
 
 def _check(binary: Any) -> None:
-    """Check the structure of all geometries.
-
-    Raises:
-        Corrupt: one is not well formed, or is nested too deeply.
-    """
+    """Check the structure of all geometries."""
     data = binary.buffers()[2]
     if not len(binary) or data is None:
         return

@@ -84,16 +84,7 @@ class ArrowWriter:
         self._sink = _Pieces()
 
     def add(self, array: Any, path: str) -> Reference:
-        """Add an array and return its position.
-
-        Args:
-            array: an Arrow array, chunked or not; or a contiguous numpy array of bools, integers or floats in the
-                byte order of this machine, which `ArrowReader.numpy` reads.
-            path: the name of the array in an error.
-
-        Raises:
-            Unencodable: its Arrow type cannot cross, or it is too large for one chunk.
-        """
+        """Add an array and return its position."""
         if isinstance(array, np.ndarray):
             return self.add_rows(array.reshape(1, -1))
         if isinstance(array, pa.ChunkedArray):
@@ -112,12 +103,7 @@ class ArrowWriter:
         return reference
 
     def add_rows(self, arrays: Any) -> Reference:
-        """Add arrays of numbers of one length and dtype, which `ArrowReader.matrix` reads. Returns the first position.
-
-        Args:
-            arrays: an array of two dimensions, whose rows are added in one piece; or a list of arrays. They are
-                contiguous, in the byte order of this machine.
-        """
+        """Add arrays of one length and numeric dtype, which `ArrowReader.matrix` reads. Returns the first position."""
         rows, count, width = len(arrays[0]), len(arrays), arrays[0].itemsize
         place = self._count.get(rows, -1) + 1
         self._count[rows] = place + count - 1
@@ -167,9 +153,6 @@ class ArrowReader:
         payload: the bytes. The caller must not use them afterwards.
         trusted: False if the writer may be hostile. Then types, structure and memory are checked completely.
         share: the number of payloads that share the memory of one.
-
-    Raises:
-        Corrupt: the bytes do not fit the layout, or a check failed.
     """
 
     def __init__(self, layout: Mapping[str, Any], payload: memoryview, *, trusted: bool, share: int = 1) -> None:
@@ -202,11 +185,7 @@ class ArrowReader:
             self._texts[rows, place] = texts
 
     def take(self, reference: Sequence[int]) -> Any:
-        """Take the Arrow array at `reference`. It cannot be taken twice, because two views would share its bytes.
-
-        Raises:
-            Corrupt: there is no such array, or it was already taken.
-        """
+        """Take the Arrow array at `reference`. It cannot be taken twice, because two views would share its bytes."""
         rows, place = reference
         if (texts := self.take_texts(reference)) is not None:
             return pa.array(texts, _TEXT)
@@ -221,19 +200,11 @@ class ArrowReader:
         return self._texts.pop((rows, place), None)
 
     def numpy(self, reference: Sequence[int], dtype: str) -> Any:
-        """Take the numbers at `reference` as a writable numpy view.
-
-        Raises:
-            Corrupt: there are no such numbers, or they have another width.
-        """
+        """Take the numbers at `reference` as a writable numpy view."""
         return self.matrix([reference], dtype)[0]
 
     def matrix(self, references: Sequence[Sequence[int]], dtype: str) -> Any:
-        """Take arrays of numbers that follow each other as the rows of one writable numpy view.
-
-        Raises:
-            Corrupt: there are no such numbers, they have another width, or do not follow each other.
-        """
+        """Take arrays of numbers that follow each other as the rows of one writable numpy view."""
         wanted = np.dtype(dtype)
         if self._is_old:
             return np.stack([self._of_stream(reference, wanted) for reference in references])
@@ -250,11 +221,7 @@ class ArrowReader:
         return np.ndarray(shape, wanted, self._payload, start) if rows else np.empty(shape, wanted)
 
     def view(self, array: Any, dtype: str) -> Any:
-        """A writable numpy view of the values of a fixed-width Arrow array of this payload.
-
-        Raises:
-            Corrupt: the array reaches outside of the payload.
-        """
+        """A writable numpy view of the values of a fixed-width Arrow array of this payload."""
         width = np.dtype(dtype).itemsize
         if not len(array):
             return np.empty(0, dtype=dtype)
@@ -264,14 +231,7 @@ class ArrowReader:
         return np.frombuffer(self._payload, dtype=dtype, count=len(array), offset=start)
 
     def count_unbacked(self, size: int) -> None:
-        """Count memory that will be allocated for values that came without bytes.
-
-        Args:
-            size: in bytes.
-
-        Raises:
-            Corrupt: an untrusted payload would use more memory than its own size plus `UNBACKED_BYTES`.
-        """
+        """Count memory that will be allocated for values that came without bytes."""
         self._unbacked_left -= size
         if self._unbacked_left < 0 and not self.trusted:
             raise Corrupt(f"rows or labels that came without bytes and would take {size:,} here")
@@ -337,15 +297,6 @@ def check_type(kind: Any, path: str, fault: Any = Unencodable, depth: int = 0) -
 
     Refused are extension types (reading one may run its code), dictionaries, run-end encodings, views, unions, and
     types without bytes, whose arrays could have any length.
-
-    Args:
-        kind: the Arrow type.
-        path: the name of the array in an error.
-        fault: the error to raise, `Unencodable` or `Corrupt`.
-        depth: how many types this one is nested in.
-
-    Raises:
-        Unencodable, Corrupt: the type is refused.
     """
     if kind.id in _LEAF_IDS:
         return

@@ -23,15 +23,6 @@ def write_labels(index: Any, out: ArrowWriter, path: str, write: WriteArray) -> 
 
     A frequency that is not fully described by its name (one with custom holidays) is left out. The values do not
     depend on it.
-
-    Args:
-        index: the Index.
-        out: collects the Arrow arrays.
-        path: the name of the Index in an error.
-        write: adds an array to `out` and returns its note.
-
-    Raises:
-        Unencodable: a label, a name or the dtype cannot cross.
     """
     name = to_json(index.name, f"the name of {path}")
     if isinstance(index, pd.RangeIndex):
@@ -46,18 +37,7 @@ def write_labels(index: Any, out: ArrowWriter, path: str, write: WriteArray) -> 
 
 
 def read_labels(note: Mapping[str, Any], source: ArrowReader, read: ReadArray, *, backed: int = 0) -> Any:
-    """Rebuild the Index that was given to `write_labels`.
-
-    Args:
-        note: the result of `write_labels`.
-        source: has the arrays.
-        read: rebuilds an array from its note.
-        backed: number of labels of a range that are not counted by `source.count_unbacked`, because columns with
-            as many rows came with bytes.
-
-    Raises:
-        Corrupt: the note does not fit its arrays.
-    """
+    """Rebuild the Index that was given to `write_labels`."""
     name = from_json(note["name"])
     if note["kind"] == "range":
         start, stop, step = (int(bound) for bound in note["range"])
@@ -99,9 +79,6 @@ def require_unique(labels: Any) -> Any:
 
     pandas checks it with a hash table. Its hash of a number can be inverted, so hostile code can make labels that all
     have the same hash, and the check takes quadratic time. Here the labels are sorted instead.
-
-    Raises:
-        Corrupt: a label is there twice.
     """
     if not _are_unique(labels):
         raise Corrupt("a label that is there twice")
@@ -136,22 +113,14 @@ def _is_named(freq: Any) -> bool:
 
 
 def write_array(values: Any, out: ArrowWriter, path: str) -> Note:
-    """Like `columns.write_column`, and also for categorical arrays.
-
-    Raises:
-        Unencodable: the dtype or a cell cannot cross.
-    """
+    """Like `columns.write_column`, and also for categorical arrays."""
     if isinstance(values, pd.Categorical):
         return _write_categorical(values, out, path)
     return write_column(values, out, path)
 
 
 def read_array(note: Mapping[str, Any], source: ArrowReader) -> Any:
-    """Rebuild the array that was given to `write_array`: an ndarray for numpy dtypes, else an extension array.
-
-    Raises:
-        Corrupt: the note was not written by `write_array`, or does not fit the arrays.
-    """
+    """Rebuild the array that was given to `write_array`: an ndarray for numpy dtypes, else an extension array."""
     return _read_categorical(note, source) if note["kind"] == "category" else read_column(note, source)
 
 
@@ -183,11 +152,7 @@ def _read_categorical(note: Mapping[str, Any], source: ArrowReader) -> Any:
 
 
 def write_index(index: Any, out: ArrowWriter, path: str) -> Note:
-    """Add the arrays of `index` to `out`, and return the note from which `read_index` rebuilds it.
-
-    Raises:
-        Unencodable: a label, a name or the dtype cannot cross.
-    """
+    """Add the arrays of `index` to `out`, and return the note from which `read_index` rebuilds it."""
     if not isinstance(index, pd.MultiIndex):
         return write_labels(index, out, path, write_array)
     return {
@@ -201,17 +166,7 @@ def write_index(index: Any, out: ArrowWriter, path: str) -> Note:
 
 
 def read_index(note: Mapping[str, Any], source: ArrowReader, *, backed: int = 0) -> Any:
-    """Rebuild the Index that was given to `write_index`.
-
-    Args:
-        note: the result of `write_index`.
-        source: has the arrays.
-        backed: number of labels of a range that are not counted by `source.count_unbacked`, because columns with
-            as many rows came with bytes.
-
-    Raises:
-        Corrupt: the note does not fit its arrays.
-    """
+    """Rebuild the Index that was given to `write_index`."""
     if note["kind"] == "multi":
         return _read_multi(note, source)
     return read_labels(note, source, read_array, backed=backed)

@@ -127,11 +127,7 @@ _PNG_ADDRESS = re.compile(r"data:image/png;base64,([A-Za-z0-9+/=\s]+)")
 
 
 def rewritten(svg: bytes) -> bytes:
-    """The same picture with its allowed parts only.
-
-    Raises:
-        Corrupt: it is not SVG, is too large, declares a document type, or multiplies its parts when it is drawn.
-    """
+    """The same picture with its allowed parts only."""
     if len(svg) > MAX_BYTES:
         raise Corrupt(f"the SVG has {len(svg)} bytes, more than {MAX_BYTES}")
     writer = _SvgWriter()
@@ -278,12 +274,7 @@ class Picture:
 
 
 def write_picture(value: Any) -> Encoded:
-    """Draw `value`: a matplotlib figure, anything with `savefig`, or a figure of Plotly or Altair.
-
-    Raises:
-        TypeMismatch: it is none of these.
-        Unencodable: it cannot be drawn, or it is too large.
-    """
+    """Draw `value`: a matplotlib figure, anything with `savefig`, or a figure of Plotly or Altair."""
     try:
         kind, spec = specification(value)
     except Exception as error:
@@ -301,15 +292,7 @@ def write_picture(value: Any) -> Encoded:
 
 
 def encoded_parts(kind: str, png: bytes, svg: bytes, spec: bytes, preview: bytes) -> Encoded:
-    """Encode a figure that is already drawn.
-
-    Args:
-        kind: `matplotlib`, `plotly` or `altair`.
-        png: the picture, or b"".
-        svg: the picture, or b"".
-        spec: the content of the figure as JSON text in ASCII.
-        preview: a smaller copy of the picture, or b"".
-    """
+    """Encode a figure that is already drawn."""
     parts = (png, svg, spec, preview)
     sizes = {name: len(part) for name, part in zip(_PARTS, parts, strict=True)}
     header = {"type": "Figure", "kind": kind, "size": sum(sizes.values()), **sizes}
@@ -320,9 +303,6 @@ def read_picture(header: Mapping[str, Any], payload: memoryview, *, share: int =
     """Read a figure that may come from hostile code.
 
     The structure of both PNGs is checked, the SVG is rewritten, and the size of the data is checked before it is built.
-
-    Raises:
-        Corrupt: one of these parts is invalid or too large.
     """
     kind, sizes = header["kind"], [header.get(name, 0) for name in _PARTS]  # version 0.1.0 made no previews
     if kind not in _KINDS or not all(type(size) is int and size >= 0 for size in sizes) or sum(sizes) != len(payload):

@@ -31,7 +31,6 @@ class Unencodable(ValueError):
     Args:
         path: the part of the value that is refused, in words: `"column 'price'"`, `"key 'a'"`.
         reason: why it cannot cross.
-        hint: what to do instead.
     """
 
     def __init__(self, path: str, reason: str, hint: str = "") -> None:
@@ -45,7 +44,6 @@ class TypeMismatch(ValueError):
     """A value is not of its declared type. Only int is converted to float; nothing else is converted.
 
     Args:
-        wanted: the declared type.
         got: the type of the value, with a detail where that helps.
     """
 
@@ -89,15 +87,7 @@ _KEY = re.compile(r"[A-Za-z0-9_+\-]+(/[A-Za-z0-9_+\-]+){0,3}")
 
 
 def zone_to_json(zone: dt.tzinfo | None, path: str) -> dict[str, Any] | None:
-    """`zone` as JSON; None if there is no zone.
-
-    Args:
-        zone: the time zone.
-        path: the name of the value in an error.
-
-    Raises:
-        Unencodable: the zone has neither a fixed offset nor a standard name.
-    """
+    """`zone` as JSON; None if there is no zone."""
     if zone is None:
         return None
     if type(zone) is dt.timezone:
@@ -112,11 +102,7 @@ def zone_to_json(zone: dt.tzinfo | None, path: str) -> dict[str, Any] | None:
 
 
 def zone_from_json(value: Any) -> dt.tzinfo | None:
-    """The zone that was written. A pytz zone becomes a `ZoneInfo` if pytz is not loaded here.
-
-    Raises:
-        Corrupt: it is not the name of a zone of this machine.
-    """
+    """The zone that was written. A pytz zone becomes a `ZoneInfo` if pytz is not loaded here."""
     if value is None:
         return None
     if "offset" in value:
@@ -157,14 +143,6 @@ _TEXT = re.compile(r"[<>|=]?[US][1-9]\d{0,8}")
 
 def to_json(value: Any, path: str, *, simplify: bool = False, depth: int = 0) -> Any:
     """`value` as JSON.
-
-    Args:
-        value: what to write.
-        path: the name of the value in an error.
-        simplify: True turns numpy scalars into Python scalars and subclasses of dict into dicts. It is used for
-            values that are declared as a single type such as `dict` or `list`. False keeps numpy scalars and refuses
-            subclasses of dict.
-        depth: how many values this one is nested in.
 
     Raises:
         Unencodable: the value, or a value inside it, has a type that cannot cross.
@@ -220,12 +198,7 @@ def _is_json(value: Any) -> bool:
 
 
 def from_json(value: Any) -> Any:
-    """The value that was given to `to_json`.
-
-    Raises:
-        Corrupt: `to_json` did not write this.
-        ValueError, TypeError, KeyError and others: a part is malformed. `decode` turns them into `Corrupt`.
-    """
+    """The value that was given to `to_json`."""
     if isinstance(value, list):
         return [from_json(item) if isinstance(item, (list, dict)) else item for item in value]
     if not isinstance(value, dict):
@@ -315,11 +288,7 @@ def _numpy_scalar_from_json(value: dict[str, Any]) -> Any:
 
 @functools.lru_cache(maxsize=256)
 def plain_dtype(text: str) -> Any:
-    """The numpy dtype with that name.
-
-    Raises:
-        Corrupt: the text names no dtype, or a dtype with objects or fields.
-    """
+    """The numpy dtype with that name."""
     if not any(pattern.fullmatch(text) for pattern in (_NUMBER, _TIME, _TEXT)):
         raise Corrupt(f"{text!r} is not a dtype that can cross")
     return np.dtype(text)
@@ -401,9 +370,6 @@ def frequency_name(text: Any) -> str:
     """Return `text` if it may be the name of a frequency, such as `W-SUN`.
 
     The length is limited because pandas parses the name, and a long text would take long.
-
-    Raises:
-        Corrupt: it is not a text, or longer than 64 characters.
     """
     if not isinstance(text, str) or len(text) > 64:
         raise Corrupt("a frequency that is none")

@@ -33,10 +33,6 @@ Encode = Callable[[Any, str], Encoded]
 def write_parts(value: Any, encode: Encode) -> Encoded | None:
     """Encode a list or dict whose elements are all tables or figures; None if the first element is none of these.
 
-    Args:
-        value: the list or dict.
-        encode: encodes one element as one of `KINDS`.
-
     Raises:
         Unencodable: another element is none, a key is no text, or there are too many.
         TypeMismatch: see `encode`.
@@ -66,16 +62,7 @@ def write_parts(value: Any, encode: Encode) -> Encoded | None:
 def read_parts(
     header: Mapping[str, Any], payload: memoryview, decode: Callable[[Mapping[str, Any], memoryview, int], Any]
 ) -> Any:
-    """Read what `write_parts` wrote; the writer may be hostile.
-
-    Args:
-        header: of the list or dict.
-        payload: its bytes.
-        decode: decodes one part. It gets the number of all parts, which share the memory that one value may take.
-
-    Raises:
-        Corrupt: the parts do not fit the payload, or are not of `KINDS`.
-    """
+    """Read what `write_parts` wrote; the writer may be hostile."""
     parts = header["of"]
     if not isinstance(parts, list) or not 0 < len(parts) <= MOST_PARTS:
         raise Corrupt("a list or dict without parts, or with too many")
@@ -116,13 +103,7 @@ def _kind_of(value: Any) -> str:
 
 
 def write_scalar(value: Any, type_name: str) -> Encoded:
-    """Encode a value that is declared as one of `SCALARS`.
-
-    Raises:
-        TypeMismatch: the value has another type. The corresponding numpy and pandas types are accepted, and an int
-            for a float. A bool is not an int, and a missing value matches no type.
-        Unencodable: a value inside a dict or list cannot cross, or a time has nanoseconds.
-    """
+    """Encode a value that is declared as one of `SCALARS`."""
     _, convert = _KINDS[type_name]
     converted = convert(value)
     if converted is _NOT_ONE:
@@ -132,11 +113,7 @@ def write_scalar(value: Any, type_name: str) -> Encoded:
 
 
 def read_scalar(header: Mapping[str, Any], payload: memoryview) -> Any:
-    """The value that was written.
-
-    Raises:
-        Corrupt: it does not have the declared type.
-    """
+    """The value that was written."""
     type_name = header["type"]
     kind, _ = _KINDS[type_name]
     value = from_json(parse(payload, Allowance()))
@@ -249,11 +226,6 @@ KINDS = (*SCALARS, *_WRITERS)
 def encode(value: Any, type_name: str, *, is_output: bool = False) -> Encoded:
     """Encode `value`, which is declared as `type_name` (one of `KINDS`).
 
-    Args:
-        value: what to encode.
-        type_name: its declared type.
-        is_output: whether it is an output: only then may a list or dict hold tables and figures.
-
     Raises:
         TypeMismatch: the value does not have that type.
         Unencodable: the type is right, but the value cannot cross unchanged; `path` names the refused part.
@@ -280,23 +252,7 @@ def decode(
     trusted: bool,
     share: int = 1,
 ) -> Any:
-    """Decode what `encode` wrote.
-
-    Args:
-        header: `Encoded.header`; it may have been written as JSON and read again.
-        payload: the bytes of all buffers, joined. The caller must not use it afterwards: numeric columns are writable
-            views of it. It is copied only if it is read-only or does not start at a multiple of 8.
-        folder: `File` and `Dir` are written into new subfolders of it. It may already hold files.
-        wrap_path: called with the type name and the path of a written `File` or `Dir`; its result is returned. By
-            default the path itself is returned.
-        trusted: False if the writer may be hostile. Then everything is validated, and extension types and arrays
-            that share bytes are refused.
-        share: the number of values that share the memory of one.
-
-    Raises:
-        Corrupt: header or payload is invalid.
-        OSError: this machine cannot write to `folder`.
-    """
+    """Decode what `encode` wrote."""
     try:
         type_name = header["type"]
         if payload.nbytes != header["size"]:

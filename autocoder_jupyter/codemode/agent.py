@@ -51,7 +51,6 @@ class CalledModel:
     """A `ConfiguredModel` that calls a function of the user. Tokens and cost are unknown.
 
     Args:
-        call: the function.
         config: names the model; the keys of questions depend on it.
     """
 
@@ -60,11 +59,7 @@ class CalledModel:
         self.config = config
 
     async def ask(self, question: Question, listener: Listener = SILENT) -> Exchange:
-        """One answer.
-
-        Raises:
-            ModelError: the function raised an exception, or did not return a text.
-        """
+        """One answer."""
         system, messages = _split(question.messages)
         started = time.monotonic()
         try:
@@ -498,11 +493,7 @@ async def _alone(journal: ConversationJournal, run_id: str, emit: Emit) -> Async
 
 
 def _texts(skills: Iterable[str | os.PathLike[str]]) -> list[str]:
-    """Skills as texts; the file of a path is read.
-
-    Raises:
-        InvalidRequest: `skills` is not a list, or a file cannot be read.
-    """
+    """Skills as texts; the file of a path is read."""
     if isinstance(skills, str | os.PathLike) or not isinstance(skills, Iterable):
         raise InvalidRequest("skills must be a list of texts and paths.", hint="Write skills=[…].")
     texts = []

@@ -47,7 +47,6 @@ class ApprovalRequest:
 
     Args:
         call: the id of the call in the events.
-        tool: the name of the tool.
         arguments: by name, as the tool will get them; frames are DataFrames.
         argument: the arguments in one short line, secrets masked.
         line: the line of the block of code that calls it.
@@ -131,12 +130,7 @@ class Consent:
         return self._decided.get(tool)
 
     async def ask(self, request: ApprovalRequest) -> bool:
-        """Whether the call is allowed.
-
-        Raises:
-            InvalidRequest: `approve` did not return a `Decision`.
-            NobodyToAsk: there is no decision, and nobody who could make one.
-        """
+        """Whether the call is allowed."""
         async with self._locks.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
             if (known := self.known(request.tool)) is not None:
                 return known
@@ -181,7 +175,6 @@ class ToolFailed(Exception):
 
     Args:
         kind: name of the built-in exception type that the program sees.
-        message: its message.
     """
 
     def __init__(self, kind: str, message: str) -> None:
@@ -198,7 +191,6 @@ class BlockScope:
     """The block of code whose calls are served.
 
     Args:
-        turn: the turn of the conversation.
         key: identifies the block and all messages before it.
         recorded: whether the code comes from a record, not from the model in this session.
         restoring: whether the block ran before, and is run again only to define its variables.
@@ -242,12 +234,6 @@ class ToolCalls:
     """The `Host` of the programs of one run.
 
     Args:
-        tools: the tools by name.
-        crossing: converts values.
-        journal: looks up and records outcomes.
-        consent: asks the user.
-        emit: called with each event.
-        shown: shortens values for display.
         most: the maximum number of calls in the run.
         loop: the event loop on which calls are made; `call` is called from another thread.
     """
@@ -306,12 +292,7 @@ class ToolCalls:
             future.cancel()
 
     def _begun(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], line: int) -> _Call:
-        """Make the call with its arguments as the tool gets them, and emit it first.
-
-        Raises:
-            TypeError: the arguments do not fit the signature.
-            AutocodeError: an argument cannot leave the sandbox.
-        """
+        """Make the call with its arguments as the tool gets them, and emit it first."""
         if name == IN_THREAD:
             name, args = self._handed_over(args)
         tool, scope = self._tools[name], self.scope
@@ -386,11 +367,7 @@ class ToolCalls:
             raise ToolFailed(*_said(error)) from None
 
     async def _made(self, call: _Call) -> RecordedOutcome:
-        """Make the call and record its outcome.
-
-        Raises:
-            ToolFailed: it was not made, for a reason that may not hold in a later run. Nothing is recorded then.
-        """
+        """Make the call and record its outcome."""
         if call.number is not None and call.number > self._most:
             raise ToolFailed(
                 "RuntimeError", f"the run has made its {self._most} calls of tools; no further one is made"
@@ -410,9 +387,6 @@ class ToolCalls:
         A record is untrusted. If its code calls a tool with effects, the call needs approval, even if the tool is not
         marked with `ask`. So does a call of new code, if the conversation comes from a record: its code may have
         changed what the new code does, and its messages what the model writes.
-
-        Raises:
-            ToolFailed: there is nobody to ask.
         """
         from_record = call.scope.recorded or self.is_from_record
         if not call.tool.ask and not (from_record and call.tool.effects):
@@ -437,11 +411,7 @@ class ToolCalls:
         return allowed
 
     async def _begin(self, call: _Call) -> None:
-        """Record that a call with effects begins.
-
-        Raises:
-            ToolFailed: this cannot be recorded, so the call must not be made: nothing would prevent a second one.
-        """
+        """Record that a call with effects begins."""
         try:
             await background.call_blocking(lambda: self._journal.add_begun(call.key))
         except AutocodeError as error:
@@ -483,11 +453,7 @@ class ToolCalls:
 
 
 def _require_no_effect_of_restoring(call: _Call) -> None:
-    """Check that a call may be made, if it only restores the state of a conversation.
-
-    Raises:
-        ToolFailed: the tool has effects, or the user must be asked.
-    """
+    """Check that a call may be made, if it only restores the state of a conversation."""
     if call.scope.restoring and (call.tool.effects or call.tool.ask):
         raise ToolFailed(
             "RuntimeError",

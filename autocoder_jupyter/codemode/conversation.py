@@ -124,14 +124,7 @@ NO_TOOLS = "(There are none.)"
 
 
 def system_prompt(tools: Mapping[str, Tool], prefix: str | None, about: Iterable[str], skills: Iterable[str]) -> str:
-    """The complete system prompt. The user's texts are included unchanged.
-
-    Args:
-        tools: the tools by name.
-        prefix: replaces the default description of the model's role.
-        about: further sections on what the code can use. Empty ones are left out.
-        skills: instructions of the user.
-    """
+    """The complete system prompt. The user's texts are included unchanged."""
     parts = [PERSONA if prefix is None else prefix.strip(), RULES]
     parts.append("# Tools\n" + ("\n\n".join(map(_tool, tools.values())) or NO_TOOLS))
     parts += filter(None, about)
@@ -218,17 +211,7 @@ class CodeConversation:
     """One run.
 
     Args:
-        system: the system prompt.
-        model: the language model.
-        budget: checks each request.
-        journal: records which blocks were run.
-        calls: serves the programs' calls.
-        crossing: converts values.
-        start: starts the sandbox.
         reserved: the names of tools and frames, which the code must not bind.
-        shown: writes texts for the model.
-        rules: the limits of the run.
-        tracker: keeps the record of the run.
     """
 
     def __init__(
@@ -260,11 +243,7 @@ class CodeConversation:
         self._sandbox: CodeInterpreter | None = None
 
     async def run(self, talk: Talk) -> None:
-        """Run until there is a final answer. It is stored in `talk`.
-
-        Raises:
-            AutocodeError: there is no answer: no turns, retries or budget left, or the model cannot be asked.
-        """
+        """Run until there is a final answer. It is stored in `talk`."""
         history = talk.messages[:-1]
         self._calls.is_from_record = bool(history) and not self._journal.is_known(block_key(history))
         try:
@@ -388,12 +367,7 @@ class CodeConversation:
         return replace(ran, value=value)
 
     async def _ready(self, said: Messages) -> CodeInterpreter:
-        """The sandbox, with the variables of the blocks in these messages.
-
-        Raises:
-            AutocodeError: a block exceeds a limit. One that did is not recorded as run, so the record is not ours, or
-                this machine is slower; the blocks after it are not tried.
-        """
+        """The sandbox, with the variables of the blocks in these messages."""
         if self._sandbox is not None:
             return self._sandbox
         sandbox = await background.call_blocking(lambda: self._start().__enter__())
@@ -452,11 +426,7 @@ class CodeConversation:
 
 
 def _final_answer(value: Any) -> tuple[tuple[str, ...], str]:
-    """The charts and the summary of a dict with a summary; empty for any other value.
-
-    Raises:
-        AutocodeError: the charts are not a list of texts.
-    """
+    """The charts and the summary of a dict with a summary; empty for any other value."""
     if not isinstance(value, Mapping) or not isinstance(value.get("summary"), str) or not value["summary"].strip():
         return (), ""
     charts = value.get("charts", [])
@@ -466,11 +436,7 @@ def _final_answer(value: Any) -> tuple[tuple[str, ...], str]:
 
 
 def checked_history(history: Sequence[Mapping[str, str]]) -> Messages:
-    """A checked copy of the earlier messages.
-
-    Raises:
-        InvalidRequest: they are not messages.
-    """
+    """A checked copy of the earlier messages."""
     messages = []
     for message in history:
         if (

@@ -79,14 +79,9 @@ class CodeInterpreter:
     """The sandbox of one conversation. A context manager.
 
     Args:
-        limits: the limits of the programs.
         stubs: declarations of everything that `Host` offers.
         clock: the constant time in the sandbox. It does not change, so that a replayed block does the same.
         inputs: global names that exist from the beginning.
-        operate: does an operation on a frame.
-
-    Raises:
-        AutocodeError: Monty is not installed, or does not start.
     """
 
     def __init__(

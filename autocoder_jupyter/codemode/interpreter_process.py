@@ -30,11 +30,7 @@ Parse = Callable[[bytes], Any]
 
 
 def send(stream: IO[bytes], message: dict[str, Any]) -> None:
-    """Write one message.
-
-    Raises:
-        OSError: the other process has ended.
-    """
+    """Write one message."""
     text = json.dumps(message).encode()
     stream.write(_LENGTH.pack(len(text)))
     stream.write(text)

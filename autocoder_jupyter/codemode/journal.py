@@ -60,15 +60,7 @@ def _refuse(value: Any) -> Any:
 
 
 def encode(value: Any, other: Callable[[Any], Any] = _refuse) -> Any:
-    """A plain Python value as JSON values.
-
-    Args:
-        value: a value that can cross into the sandbox.
-        other: returns the JSON form of a value of another type.
-
-    Raises:
-        NotRecordable: it has no JSON form.
-    """
+    """A plain Python value as JSON values."""
     if isinstance(value, int) and value.bit_length() > _LONGEST_BITS:
         return _typed("int", hex(value))
     if value is None or isinstance(value, bool | int | str):
@@ -113,15 +105,7 @@ def _unknown(record: Any) -> Any:
 
 
 def decode(record: Any, other: Callable[[Any], Any] = _unknown) -> Any:
-    """The value of a record.
-
-    Args:
-        record: JSON values.
-        other: returns the value of a form of another type, which `other` of `encode` made.
-
-    Raises:
-        ValueError: the record is not valid.
-    """
+    """The value of a record."""
     if isinstance(record, list):
         return [decode(item, other) for item in record]
     if not isinstance(record, dict):
@@ -175,9 +159,7 @@ class RecordedOutcome:
     """The outcome of a call.
 
     Args:
-        value: what the tool returned.
         error: type and message of its exception; the type is the name of a built-in.
-        denied: whether the user denied it.
         known: False if the call was started and its end or its value is unknown.
     """
 
@@ -209,7 +191,6 @@ class ConversationJournal(RunJournal):
 
     Args:
         root: the `.autocode` folder.
-        name: the name of the conversation.
         policy: `auto` reads and writes the record; `override` only writes; `disable` does neither, except in memory.
         memory: shared by the runs of an agent.
     """
@@ -231,12 +212,7 @@ class ConversationJournal(RunJournal):
         return self._policy != "disable"
 
     def begin(self, run_id: str, *, alone: bool) -> None:
-        """Open the folder of a run and load what this run and earlier ones recorded.
-
-        Args:
-            run_id: see `run_id_of`.
-            alone: whether no other process can have the same run open. If it can, no call with effects is begun.
-        """
+        """Open the folder of a run and load what this run and earlier ones recorded."""
         if self.records:
             self._alone = alone
             self._open(run_id)
@@ -259,12 +235,7 @@ class ConversationJournal(RunJournal):
     # Outcomes of tools
 
     def outcome(self, key: str, *, restoring: bool) -> RecordedOutcome | None:
-        """The recorded outcome of a call, if it is known and may be used.
-
-        Args:
-            key: the key of the call; see `call_key`.
-            restoring: whether the block ran before and is run again only to define its variables.
-        """
+        """The recorded outcome of a call, if it is known and may be used."""
         if not restoring and self._policy != "auto" and key not in self._mine:
             return None
         found = self._live.get(key)
@@ -273,11 +244,7 @@ class ConversationJournal(RunJournal):
         return found or self._outcomes.get(key)
 
     def add_begun(self, key: str) -> None:
-        """Record that a call with effects begins. It is on disk when this returns, unless nothing is to be recorded.
-
-        Raises:
-            AutocodeError: it cannot be recorded, or another process may begin the same call.
-        """
+        """Record that a call with effects begins. It is on disk when this returns, unless nothing is to be recorded."""
         if self._run is not None:
             if not self._alone:
                 raise AutocodeError(
@@ -338,11 +305,7 @@ class ConversationJournal(RunJournal):
         self._append({"kind": "dropped", "key": key})
 
     def clock(self, key: str) -> dt.datetime:
-        """When a conversation began. This is the time that its programs see.
-
-        Args:
-            key: the key of the conversation, from its first message.
-        """
+        """When a conversation began. This is the time that its programs see."""
         if key not in self._clocks:
             self._clocks[key] = dt.datetime.now(dt.UTC)
             self._append({"kind": "clock", "key": key, "at": self._clocks[key].isoformat()})
@@ -350,11 +313,7 @@ class ConversationJournal(RunJournal):
 
 
 def run_id_of(question: str) -> str:
-    """The name of a run's folder.
-
-    Args:
-        question: the complete question of the run, as one text.
-    """
+    """The name of a run's folder."""
     return PREFIX + hashlib.sha256(question.encode()).hexdigest()[:12]
 
 

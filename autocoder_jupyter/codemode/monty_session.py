@@ -81,7 +81,6 @@ class MontySession:
 
     Args:
         options: of `Monty.checkout`.
-        prelude: the program that is run first.
         inputs: global names that exist from the beginning.
     """
 

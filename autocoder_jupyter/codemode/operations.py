@@ -65,15 +65,7 @@ def tested(column: pd.Series[Any], condition: Callable[[Any], Any]) -> np.ndarra
 
 
 def key(column: pd.Series[Any], *, strict: bool = False) -> pd.Series[Any]:
-    """A column without objects whose cells are equal, ordered and missing like those of this one.
-
-    Args:
-        column: the column.
-        strict: whether it is an error if the cells cannot be ordered. Otherwise they are in the order of the rows.
-
-    Raises:
-        TypeError: cells cannot be hashed, or not be ordered.
-    """
+    """A column without objects whose cells are equal, ordered and missing like those of this one."""
     cells = without_objects(column)
     return _numbers(column, strict=strict)[0] if cells is None else cells
 
@@ -146,17 +138,7 @@ def framed(columns: dict[str, pd.Series[Any]], count: int) -> pd.DataFrame:
 
 
 def figure(column: pd.Series[Any], how: str, groups: np.ndarray[Any, Any], count: int) -> pd.Series[Any]:
-    """A figure for each of the groups.
-
-    Args:
-        column: the column.
-        how: the function.
-        groups: the number of each cell's group.
-        count: the number of groups.
-
-    Raises:
-        TypeError: cells do not have this function.
-    """
+    """A figure for each of the groups."""
     import numpy as np
     import pandas as pd
 
@@ -334,19 +316,7 @@ def joined(
     hidden: Collection[str] = (),
     require: Callable[[int], None] = lambda size: None,
 ) -> pd.DataFrame:
-    """A join on these columns. The tables have no other names in common.
-
-    Args:
-        left: a table.
-        right: the other table.
-        names: the columns.
-        how: the kind of join.
-        hidden: columns of which the program does not know. They count toward the size only if they have contents.
-        require: called with the bytes of the result before it is made; its errors are raised.
-
-    Raises:
-        ValueError: the result would have too many rows, or the keys are of kinds that are never equal.
-    """
+    """A join on these columns. The tables have no other names in common."""
     import numpy as np
     import pandas as pd
 

@@ -112,20 +112,12 @@ class Room:
         self._taken = {True: 0, False: 0}
 
     def take(self, count: int, *, shown: bool) -> None:
-        """Count a new table.
-
-        Raises:
-            MemoryError: the limit is exceeded.
-        """
+        """Count a new table."""
         self.require(self._taken[shown] + count)
         self._taken[shown] += count
 
     def require(self, count: int) -> None:
-        """Check that tables of this size are allowed, before they are made.
-
-        Raises:
-            MemoryError: they are not.
-        """
+        """Check that tables of this size are allowed, before they are made."""
         if self._limit is not None and count > self._limit:
             raise MemoryError(
                 f"the tables that this run makes would take more than {self._limit // 2**20:,} MiB together. "
@@ -280,11 +272,7 @@ class Frame:
         )
 
     def released(self) -> Any:
-        """The table for a tool or the user.
-
-        Raises:
-            FailedOnData: the operation that made it, or an earlier one, failed.
-        """
+        """The table for a tool or the user."""
         return self._whole() if self.given is None else self.given
 
     # How tables are made
@@ -300,17 +288,7 @@ class Frame:
         keeps_rows: bool = False,
         computed: Collection[str] = (),
     ) -> Frame:
-        """The table that an operation makes; see the rule in the module's docstring.
-
-        Args:
-            step: the operation.
-            arguments: its arguments.
-            work: the operation on tables.
-            reads: the columns whose cells it reads.
-            others: the frames that it takes besides this one.
-            keeps_rows: whether all rows are in the result.
-            computed: the columns of the result that are not columns of the frames.
-        """
+        """The table that an operation makes; see the rule in the module's docstring."""
         frames = (self, *others)
         said = encode([self.origin, step, arguments], lambda value: type(value).__name__)
         hidden = frozenset[str]().union(*(frame.hidden for frame in frames))
@@ -358,11 +336,7 @@ class Frame:
         return table, ""
 
     def _whole(self) -> pd.DataFrame:
-        """The table with the cells of all columns.
-
-        Raises:
-            FailedOnData: there is none.
-        """
+        """The table with the cells of all columns."""
         if self.failure:
             raise FailedOnData(self.failure)
         cells = {name: _cells_at(cells, self.table[name]) for name, cells in self.sources.items()}
@@ -463,18 +437,7 @@ METHODS = ("count", "head", "scalar", "filter", "select", "sort", "aggregate", "
 
 
 def frame_of(value: Any, origin: str, sight: Sight, room: Room | None = None, *, passed: bool = False) -> Frame:
-    """A handle for a table from the user or a tool. A Series becomes a frame with one column.
-
-    Args:
-        value: the table.
-        origin: its name.
-        sight: what the code may see of tables.
-        room: the memory limit for tables that are derived from it.
-        passed: whether the user passed it, and no tool made it.
-
-    Raises:
-        UnsupportedData: two columns have the same name.
-    """
+    """A handle for a table from the user or a tool. A Series becomes a frame with one column."""
     import pandas as pd
 
     from autocoder_jupyter.data.capture import capture, computed
@@ -621,13 +584,7 @@ class Frames:
         return frame_of(table, origin, self._sight, self._room, passed=passed)
 
     def operate(self, frame: Frame, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """The outcome of an operation for the program.
-
-        Raises:
-            BudgetSpent: the seconds of the run for such operations are over. The program does not see this: how long an
-                operation takes depends on cells that it may not see.
-            Exception: of a built-in type that the program sees.
-        """
+        """The outcome of an operation for the program."""
         started = time.monotonic()
         try:
             return self._operated(frame, name, args, kwargs)
@@ -671,11 +628,7 @@ def key_form(value: Any) -> Any:
 
 
 def checked_frames(frames: Mapping[str, Any] | None, tools: Iterable[str]) -> dict[str, Any]:
-    """The captured frames of a run by name.
-
-    Raises:
-        InvalidRequest: an invalid name, or a value that is not a table.
-    """
+    """The captured frames of a run by name."""
     if frames is None:
         return {}
     if not isinstance(frames, Mapping):

@@ -50,11 +50,8 @@ class Tool:
     """One tool.
 
     Args:
-        name: the name that the program uses.
-        target: the object from the user.
         signature: the signature of `target`.
         description: its docstring, or the description that was given to `tool`.
-        kind: how it is called.
         ask: whether the user is asked before each call.
         effects: whether a call changes something outside, so that it is never repeated in a replay.
     """
@@ -73,11 +70,7 @@ class Tool:
         return self.kind == "async" or (self.kind == "flyte" and inspect.iscoroutinefunction(_function(self.target)))
 
     async def require_sandbox(self) -> None:
-        """Check that a generated function can be called, before a model is paid.
-
-        Raises:
-            SandboxUnavailable: no sandbox works here, or none meets the minimum.
-        """
+        """Check that a generated function can be called, before a model is paid."""
         if self.kind == "generated" and getattr(
             self.target, "done", True
         ):  # a pending result is awaited when it is called
@@ -152,14 +145,7 @@ def tool(
 
 
 def toolbox(tools: Iterable[Callable[..., Any]] | Mapping[str, Callable[..., Any]]) -> dict[str, Tool]:
-    """The tools by the name that the program uses, in the given order.
-
-    Args:
-        tools: functions, or functions by name. A name that is given here replaces that of the function.
-
-    Raises:
-        InvalidRequest: two tools have the same name, a name is invalid or taken, or a value is not a tool.
-    """
+    """The tools by the name that the program uses, in the given order."""
     if isinstance(tools, Mapping):
         pairs: list[tuple[Any, Any]] = list(tools.items())
     elif not isinstance(tools, Iterable):
@@ -179,11 +165,7 @@ def toolbox(tools: Iterable[Callable[..., Any]] | Mapping[str, Callable[..., Any
 
 
 def require_free_name(what: str, name: Any) -> str:
-    """Check a name that the program will use.
-
-    Raises:
-        InvalidRequest: it is not a valid name, or is used by Python or code mode; `what` begins the message.
-    """
+    """Check a name that the program will use."""
     check.identifier(what, name)
     if name.startswith("_"):
         raise InvalidRequest(f"{what}: {name!r} begins with an underscore.", hint=f"Call it {name.strip('_')!r}.")
@@ -294,12 +276,7 @@ def declaration(tool: Tool) -> str:
 
 
 def stubs(tools: Iterable[Tool], names: Iterable[str]) -> str:
-    """Stubs for the type checker of the sandbox: everything that the program can use.
-
-    Args:
-        tools: the tools that it may call.
-        names: the names of its frames.
-    """
+    """Stubs for the type checker of the sandbox: everything that the program can use."""
     parts = [programs.text("names.pyi")]
     parts += [f"{name}: Frame" for name in names]
     parts += [f"{declaration(tool)}: ..." for tool in tools]
@@ -392,9 +369,6 @@ class Functions:
 
     Args:
         functions: results of `%%autocode` or `generate()`, or of their `as_task()`.
-
-    Raises:
-        InvalidRequest: an invalid name, or a value that is not such a function.
     """
 
     def __init__(self, functions: Mapping[str, Callable[..., Any]] | None) -> None:

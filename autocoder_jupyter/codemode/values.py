@@ -49,26 +49,13 @@ class Crossing:
         self._unwrap = unwrap
 
     def inward(self, value: Any, what: str, origin: str) -> Any:
-        """The value for the sandbox.
-
-        Args:
-            value: any value.
-            what: the source of the value for error messages, such as `fetch_prices`.
-            origin: the origin of the value. The tables in it get names from this.
-
-        Raises:
-            UnsupportedData: it cannot cross, or is too large.
-        """
+        """The value for the sandbox."""
         numbers = itertools.count()
         taken = _Taken(self._limit, what)
         return self._in(value, taken, 0, lambda table: self._wrap(table, f"{origin}/{next(numbers)}"))
 
     def plain(self, value: Any, what: str) -> Any:
-        """Like `inward`, but with tables unchanged.
-
-        Raises:
-            UnsupportedData: see `inward`.
-        """
+        """Like `inward`, but with tables unchanged."""
         return self._in(value, _Taken(self._limit, what), 0, lambda table: table)
 
     def _in(self, value: Any, taken: _Taken, level: int, wrap: Wrap) -> Any:
@@ -118,16 +105,7 @@ class Crossing:
         return str(value)
 
     def outward(self, value: Any, what: str) -> Any:
-        """The program's value for the user's function, with frames instead of handles.
-
-        Args:
-            value: a value from the sandbox.
-            what: the receiver of the value, for error messages.
-
-        Raises:
-            UnsupportedData: it exists only in the sandbox, such as a class of the program; or it has too many values,
-                such as a list that contains another one many times.
-        """
+        """The program's value for the user's function, with frames instead of handles."""
         return self._out(value, what, 0, itertools.count())
 
     def _out(self, value: Any, what: str, level: int, values: Iterator[int]) -> Any:
@@ -211,11 +189,7 @@ def is_array(value: Any) -> bool:
 
 
 def single_value(value: Any, what: str) -> Any:
-    """A scalar of pandas or numpy as a Python value, a missing one as None; any other value unchanged.
-
-    Raises:
-        UnsupportedData: a timestamp with nanoseconds, which would be lost.
-    """
+    """A scalar of pandas or numpy as a Python value, a missing one as None; any other value unchanged."""
     module = type(value).__module__.split(".")[0]
     if module not in ("pandas", "numpy"):
         return value
@@ -372,15 +346,7 @@ later version of Python."""
 
 
 def runnable(source: str, reserved: Iterable[str]) -> str:
-    """The code as it is run. Line numbers do not change.
-
-    Args:
-        source: a block of code.
-        reserved: the names of tools and frames, which the code must not bind.
-
-    Raises:
-        SyntaxError: it is not Python, or it binds a reserved name.
-    """
+    """The code as it is run. Line numbers do not change."""
     tree = parse(source)
     _require_names_unbound(tree, {unicodedata.normalize("NFKC", name) for name in reserved})
     return _with_own_to_thread(source, tree)

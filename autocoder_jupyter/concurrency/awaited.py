@@ -18,7 +18,6 @@ class Awaited:
 
     Args:
         name: the name of the work: `growth.run`.
-        doing: returns the current step.
         interrupt: what an interrupt does to the work.
         obstacle: returns a sentence about an obstacle that only the user can remove; "" if there is none.
         since: when it began, by `time.monotonic()`.

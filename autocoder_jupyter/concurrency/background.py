@@ -42,10 +42,6 @@ def start_thread(work: Callable[[], object], name: str) -> None:
 
     It runs in an empty context, so what it displays is not taken for output of the cell that started it.
 
-    Args:
-        work: called without arguments. An exception is reported like that of any thread.
-        name: the name of the thread while it runs the function.
-
     Raises:
         RuntimeError: no thread can be started, for instance because the process ends.
     """
@@ -172,17 +168,7 @@ async def outcome(future: concurrent.futures.Future[T]) -> T:
 
 
 def wait(future: concurrent.futures.Future[T], timeout: float | None = None, about: Wait | None = None) -> T:
-    """Wait for a future in the calling thread. An interrupt leaves the work running.
-
-    Args:
-        future: what to wait for.
-        timeout: seconds; None waits as long as it takes.
-        about: the wait that is shown to the user if it takes long.
-
-    Raises:
-        TimeoutError: the timeout is over; the work continues.
-        RuntimeError: it was called on the background loop, where it would wait forever.
-    """
+    """Wait for a future in the calling thread. An interrupt leaves the work running."""
     if is_current() and not future.done():
         raise RuntimeError("a blocking wait on the background loop would never end; await it instead")
     if future.done():
@@ -220,9 +206,6 @@ def run_on_thread(coroutine: Coroutine[Any, Any, T]) -> T:
     """Like `run`, but the coroutine runs on one thread, on which each of its waits blocks, and on no loop.
 
     From the caller to a worker there are then two changes of threads and not six, each of which takes 0.1 ms.
-
-    Args:
-        coroutine: waits with functions of this module only, and not with those of asyncio.
     """
     if is_current():
         return run(coroutine)  # which raises
@@ -286,11 +269,7 @@ class _OneThread:
 
     @contextlib.contextmanager
     def cancellable(self, stop: Callable[[], None] | None) -> Iterator[None]:
-        """A wait that `stop` ends soon, from another thread.
-
-        Raises:
-            CancelledError: it was cancelled.
-        """
+        """A wait that `stop` ends soon, from another thread."""
         with self._lock:
             self._stop = stop
         self._raise_if_cancelled()
@@ -368,10 +347,6 @@ class Pauses:
 
 async def call_blocking(function: Callable[[], T], on_cancel: Callable[[], None] | None = None) -> T:
     """Run a blocking function on a daemon thread and await it.
-
-    Args:
-        function: called without arguments.
-        on_cancel: called when the awaiting task is cancelled. It should make `function` return soon.
 
     Raises:
         RuntimeError: `function` ended with an exception that is not an `Exception`, or with StopIteration.

@@ -23,11 +23,7 @@ _POLL_SECONDS = 0.1
 
 
 def open_lock(file: Path) -> int:
-    """Open the file of a lock and return its descriptor. The file and its folder are created if they are missing.
-
-    Raises:
-        OSError: the file cannot be created or opened.
-    """
+    """Open the file of a lock and return its descriptor. The file and its folder are created if they are missing."""
     file.parent.mkdir(parents=True, exist_ok=True)
     return os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
@@ -67,12 +63,7 @@ def lock_if_unused(file: Path) -> Iterator[bool]:
 
 @contextmanager
 def exclusive(file: Path, while_waiting: Callable[[], None]) -> Iterator[None]:
-    """Take an exclusive lock for the time of this context. It waits while another process has it. Works on Windows.
-
-    Args:
-        file: the file of the lock. It is not removed.
-        while_waiting: called before each attempt, ten times a second. An exception of it ends the wait.
-    """
+    """Take an exclusive lock for the time of this context. It waits while another process has it. Works on Windows."""
     from filelock import FileLock, Timeout  # a slow import that most calls do not need
 
     file.parent.mkdir(parents=True, exist_ok=True)

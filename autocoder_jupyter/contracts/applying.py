@@ -31,11 +31,7 @@ _INSTALL = 'pip install "pandera>=0.24"'
 
 
 def pandera() -> Any:
-    """The module `pandera.pandas`.
-
-    Raises:
-        InvalidRequest: pandera is missing, or older than that module.
-    """
+    """The module `pandera.pandas`."""
     try:
         return importlib.import_module("pandera.pandas")
     except ModuleNotFoundError as error:
@@ -100,12 +96,6 @@ def _classes(value: object) -> tuple[type, ...]:
 def contract_of(place: str, name: str, value: object, *, is_output: bool) -> Contract:
     """The contract from a value that the user passed.
 
-    Args:
-        place: where it was written, such as `--contract monthly=@Model`.
-        name: the name of the input or output.
-        value: the value.
-        is_output: whether it is the contract of an output.
-
     Raises:
         InvalidRequest: it is not a schema of pandas tables, cannot be built, or pandera is missing or too old.
     """
@@ -134,11 +124,7 @@ def contract_of(place: str, name: str, value: object, *, is_output: bool) -> Con
 
 
 def built(place: str, value: Any) -> Any:
-    """The schema object of a schema or model.
-
-    Raises:
-        InvalidRequest: the model cannot be built.
-    """
+    """The schema object of a schema or model."""
     if not isinstance(value, type):
         return value
     try:
@@ -172,7 +158,6 @@ class Violation:
     Args:
         column: the column; "" for a rule of the whole table.
         is_known: whether the contract names this column, so that its name is not a value of the data.
-        check: the rule.
         rows: how many rows fail; 0 if the rule is not about rows.
         shown: the worst of them, as index label and value; for a rule that is not about rows, what pandera reports.
         is_plain: whether `shown` contains only names of the contract.
@@ -203,10 +188,7 @@ class Breach:
 
     Args:
         name: the name of the input or output.
-        title: the name of the schema.
         rows: the number of rows of the table.
-        violations: the violated rules, worst first.
-        failure_cases: pandera's own table of them.
     """
 
     name: str
@@ -234,16 +216,7 @@ class Breach:
 
 
 def apply_contract(name: str, contract: Contract, table: Any) -> tuple[Any, Breach | None]:
-    """Validate a table against a contract.
-
-    Args:
-        name: the name of the input or output.
-        contract: the contract.
-        table: a DataFrame or Series; it is not changed.
-
-    Returns:
-        The table that pandera returned and None, or the original table and its violations.
-    """
+    """Validate a table against a contract."""
     schema, pa = built(name, contract.given), pandera()
     try:
         with _switched_on():

@@ -21,12 +21,7 @@ _LONGEST_SOURCE = 4_000
 
 
 def record_of(given: Any, schema: Any) -> dict[str, Any]:
-    """The content of a schema as JSON.
-
-    Args:
-        given: what the user passed. The source of a model is recorded, because its methods are checks.
-        schema: the schema object.
-    """
+    """The content of a schema as JSON."""
     methods = _methods(given) if isinstance(given, type) else {}
     common = {"name": schema.name, "coerce": bool(schema.coerce), "checks": _checks(schema.checks)}
     common["parsers"] = [_source(parser._parser_fn) for parser in _listed(schema.parsers)]

@@ -32,13 +32,6 @@ def schema_of(name: str, record: Mapping[str, Any]) -> Any:
 
     Its `metadata["autocode"]` lists the constraints that are not in it: those that the sample violates (`broken`), and
     those that pandera cannot express (`left_out`).
-
-    Args:
-        name: the name of the sample.
-        record: a `TableSchema` as JSON.
-
-    Raises:
-        InvalidRequest: the record is not valid, or pandera is missing.
     """
     schema, pa = _read(name, record), pandera()
     try:
@@ -48,11 +41,7 @@ def schema_of(name: str, record: Mapping[str, Any]) -> Any:
 
 
 def source_of(name: str, record: Mapping[str, Any]) -> str:
-    """The same schema as source code. See `data.schema`.
-
-    Raises:
-        InvalidRequest: the record is not valid.
-    """
+    """The same schema as source code. See `data.schema`."""
     schema = _read(name, record)
     try:
         for column in schema.columns:
@@ -143,11 +132,7 @@ def _bound(value: Scalar | None, zone: str) -> Any:
 
 
 def _label(literal: str) -> Any:
-    """The column label of a literal: a text, a number, a timestamp, or a tuple of these; None for a Series.
-
-    Raises:
-        ValueError, SyntaxError: it is not a label.
-    """
+    """The column label of a literal: a text, a number, a timestamp, or a tuple of these; None for a Series."""
     return _value(parse_expression(literal))
 
 

@@ -137,12 +137,7 @@ def _require_few(value: Any, rows: int, columns: int, most: int) -> None:
 
 
 def of_rows(rows: Iterable[Any], schema: Any) -> pd.DataFrame:
-    """Tables of Arrow or of pandas, one below the other, as one of pandas.
-
-    Args:
-        rows: the tables.
-        schema: the columns, if there is none.
-    """
+    """Tables of Arrow or of pandas, one below the other, as one of pandas."""
     import pyarrow
 
     tables = list(rows)
@@ -292,10 +287,6 @@ def capture(value: Any) -> Any:
     Two kinds of change still reach a captured frame: changing a list or dict *inside* a cell in place (which would
     also reach a deep copy of pandas), and writing into a numpy array from which the frame was made with
     `copy=False`.
-
-    Args:
-        value: a DataFrame, a Series, a `File` or a `Dir`; or a table of another library (`foreign`), which is
-            converted.
 
     Raises:
         InvalidRequest: the value has another type, its rows are not in memory, or the file or folder does not exist.

@@ -81,13 +81,6 @@ def evaluate(
 ) -> CheckOutcome:
     """Whether a condition holds, with the number of rows that violate it and up to three of their values, masked.
 
-    Args:
-        check: the condition.
-        frame: the table that `check.target` names.
-        others: the other tables by name, for `same_rows_as`.
-        show_values: whether the message may hold values of the data.
-        match: applies a pattern; the default works in linear time and does not support every pattern.
-
     Raises:
         Undecided: the pattern can only be applied in the sandbox.
     """
@@ -184,9 +177,6 @@ def match_in_linear_time(pattern: str, texts: pd.Series[Any]) -> pd.Series[Any]:
 
     Python's `re` is not used: patterns come from users, folders or models, and `re` can take exponential time, cannot
     be interrupted, and blocks other threads.
-
-    Raises:
-        Undecided: RE2 does not support the pattern, or may match these texts differently from `re`.
     """
     plain = all(text.isascii() and "\n" not in text for text in texts)
     if not plain and _READ_OTHERWISE.search(pattern):
@@ -222,11 +212,7 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def _holds(check: ColumnCheck, present: pd.Series[Any], match: Match) -> pd.Series[Any]:
-    """A truth value for each row that is not missing.
-
-    Raises:
-        TypeError, ValueError: the values cannot be compared with the bound.
-    """
+    """A truth value for each row that is not missing."""
     if check.kind in _COMPARISONS:
         result = _COMPARISONS[check.kind](present, _bound(check.value, present))
     elif check.kind == "between":
@@ -318,14 +304,7 @@ _KINDS = {
 def conflicts(
     request: str, tables: Mapping[str, pd.DataFrame], *, share: Share = "rows", masked: Collection[str] = ()
 ) -> tuple[str, ...]:
-    """One sentence for each thing that the request says and the data contradict.
-
-    Args:
-        request: the user's text.
-        tables: the tables by input name, without hidden columns.
-        share: the sharing level. Values are quoted only with `rows`, and formats are told unless only the schema is.
-        masked: columns whose values are withheld.
-    """
+    """One sentence for each thing that the request says and the data contradict."""
     shown = tables
     if masked:
         shown = {

@@ -131,9 +131,7 @@ class ColumnProfile:
 
     Args:
         position: 0-based.
-        label: the column's label itself.
         dtype: the name of its dtype in pandas.
-        kind: the kind of its values.
         rows: the number of rows of the whole column.
         nulls: the exact number of missing values; None if they could not be counted.
         distinct: the number of different values among `looked_at` rows, without missing ones; None if they cannot be
@@ -219,15 +217,7 @@ def _numpy_name(dtype: Any) -> str:
 def profile_column(
     series: pd.Series[Any], sampled: pd.Series[Any], position: int, label: Any, *, named: bool = False
 ) -> ColumnProfile:
-    """Describe a column.
-
-    Args:
-        series: the whole column, used for cheap statistics.
-        sampled: the sampled rows, used for expensive statistics.
-        position: 0-based.
-        label: the label in the frame.
-        named: whether the request mentions it; then more of its values are listed.
-    """
+    """Describe a column."""
     column = ColumnProfile(position, label, dtype_text(series.dtype), len(series), len(sampled), named=named)
     try:
         column.nulls = int(missing_in(series).sum())

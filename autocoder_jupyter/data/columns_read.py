@@ -51,21 +51,13 @@ class AllColumns(Exception):
 
 
 def require(holds: bool) -> None:
-    """Raise unless the condition holds.
-
-    Raises:
-        AllColumns: the condition does not hold.
-    """
+    """Raise unless the condition holds."""
     if not holds:
         raise AllColumns
 
 
 class Names:
-    """The kinds of all names, scope by scope. `changed` says whether a name learned something new.
-
-    Args:
-        module: the syntax tree.
-    """
+    """The kinds of all names, scope by scope. `changed` says whether a name learned something new."""
 
     def __init__(self, module: ast.Module) -> None:
         functions = [node for node in ast.walk(module) if isinstance(node, ast.FunctionDef)]
@@ -313,16 +305,7 @@ Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 
 
 def reads_by_name_only(module: ast.Module, tables: Collection[str], foreign: Collection[str]) -> bool:
-    """Whether every column is read only by its name in the source.
-
-    Args:
-        module: the source's tree, with a function `run`.
-        tables: the parameters of `run` that are DataFrames.
-        foreign: its parameters whose values may be column names.
-
-    Raises:
-        RecursionError: the module is nested too deeply.
-    """
+    """Whether every column is read only by its name in the source."""
     try:
         _Flow(module, tables, foreign).settle()
     except AllColumns:
@@ -571,7 +554,6 @@ class ColumnsRead:
     """The columns that a source reads.
 
     Args:
-        all: whether it reads every column.
         names: texts in the source that may be column names.
         spellings: the parts of texts that it may compose.
     """
@@ -581,11 +563,7 @@ class ColumnsRead:
     spellings: frozenset[Spelling] = frozenset()
 
     def covers(self, literal: str) -> bool:
-        """Whether a column may be read.
-
-        Args:
-            literal: its label as Python source (`'revenue'`, `('a', 1)`), as in `drift.shape_of`.
-        """
+        """Whether a column may be read."""
         if self.all:
             return True
         texts = _texts(literal)
@@ -596,12 +574,7 @@ EVERY_COLUMN = ColumnsRead(all=True)
 
 
 def columns_read(code: str, inputs: Iterable[InputSpec]) -> ColumnsRead:
-    """The columns that a generated module reads.
-
-    Args:
-        code: its source, with a function `run`.
-        inputs: the parameters of `run`.
-    """
+    """The columns that a generated module reads."""
     return _columns_read(code, tuple((spec.name, spec.type) for spec in inputs))
 
 

@@ -321,7 +321,6 @@ class Tables:
 
     Args:
         columns: table name (an input's or an output's) → column name → dtype, as text.
-        outputs: which of the tables are outputs.
     """
 
     columns: Mapping[str, Mapping[str, str]]

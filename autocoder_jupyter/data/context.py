@@ -123,7 +123,6 @@ class _Draft:
     """A section before its tables were compared with those of the others.
 
     Args:
-        profiles: of its tables.
         section: makes the section from the profiles as they are then.
     """
 
@@ -136,11 +135,9 @@ class DataContext:
     """The description for the model. It is byte for byte the same for the same data.
 
     Args:
-        text: for the prompt.
         shapes: columns and dtypes of frames and Series by sample, for `check_drift`.
         masked: the number of different masked values of each kind.
         left_out: by sample, the parts that did not fit.
-        share: the sharing level.
         conflicts: what the request says of the data that is not so, one sentence each. It is also in the text.
     """
 
@@ -173,15 +170,6 @@ def build_context(
     withheld: WithheldColumns = NOTHING_WITHHELD,
 ) -> DataContext:
     """Describe samples.
-
-    Args:
-        samples: DataFrame, Series, `File` or `Dir` by input name.
-        share: `rows`; `stats`: no rows and no single texts; `schema`: only names, dtypes and sizes.
-        max_sample_rows: the maximum number of rows of a table or lines of a text file; fewer if they do not fit.
-        checks: conditions on the samples; the text says whether the sample satisfies each.
-        request: the user's text; columns that it mentions are described in full, at any position.
-        examples: examples of the user, described after the samples.
-        withheld: the hidden and masked columns.
 
     Raises:
         InvalidRequest: a sample has another type, or its file does not exist.

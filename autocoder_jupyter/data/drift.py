@@ -110,12 +110,6 @@ def check_drift(
     whole numbers were (except a float column that is all whole, as reading a file with gaps gives), times that
     gained or lost their zone, numbers that became text. Of the index only levels that have a name count, and only
     that they are still there.
-
-    Args:
-        name: the name of the input, for the sentence.
-        frame: the new table.
-        shape: `shape_of` the sample.
-        reads: the columns that the function reads.
     """
     kind = "Series" if isinstance(frame, pd.Series) else "DataFrame"
     if kind != shape.get("type", kind):

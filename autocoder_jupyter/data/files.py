@@ -75,7 +75,6 @@ class FileProfile:
     """The description of one file.
 
     Args:
-        name: its last path component.
         size: the size on disk in bytes.
         kind: `delimited text`, `Parquet`, `JSON` …
         facts: phrases about encoding, reading and irregularities. They contain no values of the data.
@@ -100,10 +99,7 @@ class DirProfile:
     """The description of a folder.
 
     Args:
-        name: its last path component.
         entries: relative paths and sizes of its files, sorted.
-        complete: whether all files are listed.
-        suffixes: the number of files by suffix.
         examples: the description of the first file of each data format.
     """
 
@@ -115,11 +111,7 @@ class DirProfile:
 
 
 def describe_path(value: File | Dir) -> FileProfile | DirProfile:
-    """Describe a file or a folder. A broken file is described as broken.
-
-    Raises:
-        InvalidRequest: the path does not exist, is a folder instead of a file or vice versa, or cannot be read.
-    """
+    """Describe a file or a folder. A broken file is described as broken."""
     path = value.path
     wrong = not (path.is_dir() if isinstance(value, Dir) else path.is_file())
     if wrong:

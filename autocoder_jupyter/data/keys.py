@@ -95,12 +95,7 @@ def _are_alike(one: set[str], other: set[str]) -> bool:
 
 
 def find_links(frames: Mapping[str, pd.DataFrame], request: str = "") -> tuple[KeyLink, ...]:
-    """Likely joins between tables, from the reference to the key. Of parts of one table, only the first is used.
-
-    Args:
-        frames: the tables by name.
-        request: the user's text. Two columns that it mentions are a join if their values are, whatever their names.
-    """
+    """Likely joins between tables, from the reference to the key. Of parts of one table, only the first is used."""
     further = {name for group in find_parts(frames) for name in group[1:]}
     frames = {name: frame for name, frame in frames.items() if name not in further}
     links: dict[frozenset[tuple[str, str]], KeyLink] = {}

@@ -50,14 +50,7 @@ _NAME_CHARACTERS = 80
 
 
 def overview(value: Any, share: Share | None = None) -> Overview:
-    """Describe a sample.
-
-    Args:
-        value: DataFrame, Series, `File` or `Dir`.
-        share: the sharing level of the place where the overview is shown. `rows`: the same as for the model, private
-            values masked; `stats`: no single texts; `schema`: only names, dtypes and sizes. None is for the owner of
-            the data: only secrets are masked.
-    """
+    """Describe a sample."""
     if isinstance(value, File | Dir):
         return _path_overview(value, share)
     rows = len(value)
@@ -277,15 +270,7 @@ def excerpt(
     characters: int = CELL_CHARACTERS,
     tell: Tell = list,
 ) -> Excerpt:
-    """The first rows and columns. The levels of the index come first, unless it is the default index.
-
-    Args:
-        value: the table.
-        rows: the maximum number of rows.
-        columns: the maximum number of columns, and of levels of the index.
-        characters: the maximum length of a cell and of a heading.
-        tell: masks the texts of a column; by default nothing is masked.
-    """
+    """The first rows and columns. The levels of the index come first, unless it is the default index."""
     frame = as_frame(value)
     head = frame.iloc[:rows, :columns]
     numeric = [_is_numeric(head.iloc[:, place]) for place in range(head.shape[1])]
@@ -421,12 +406,7 @@ _SECRET = "not on the card, because the function gets secrets"
 
 
 def glimpses(values: Mapping[str, Any], secrets: Mapping[str, str]) -> tuple[Glimpse, ...]:
-    """A preview of each output.
-
-    Args:
-        values: the outputs by name.
-        secrets: values that must not be shown, by the name that replaces each.
-    """
+    """A preview of each output."""
     tell = _telling(secrets)
     found, characters, pixels = list[Glimpse](), CARD_CHARACTERS, CARD_PIXELS
     for output, value in values.items():

@@ -53,7 +53,6 @@ class FrameProfile:
         column_levels: names of the levels if the columns are a MultiIndex, else ().
         detailed: full profiles of the first columns, of columns that the request mentions, and of label columns.
         named: positions of the columns that the request mentions.
-        tail: the other columns, in runs.
         duplicates: the number of repeated rows among `duplicates_of` rows, without empty ones; None if cells cannot be
             compared.
         duplicate_labels: whether two columns have the same name.
@@ -117,13 +116,7 @@ def known_profile(value: pd.DataFrame | pd.Series[Any], named: Iterable[int] = (
 def profile_frame(
     value: pd.DataFrame | pd.Series[Any], detailed_columns: int = DETAILED_COLUMNS, named: Iterable[int] = ()
 ) -> FrameProfile:
-    """Describe any table that pandas can hold. Equal tables give equal profiles.
-
-    Args:
-        value: the table.
-        detailed_columns: the number of first columns that are described in full.
-        named: positions of columns that are always described in full, with more of their values.
-    """
+    """Describe any table that pandas can hold. Equal tables give equal profiles."""
     frame = as_frame(value)
     rows, width = frame.shape
     named = frozenset(named)

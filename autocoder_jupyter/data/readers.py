@@ -134,9 +134,7 @@ class CsvDialect:
     """The parameters for `pandas.read_csv`.
 
     Args:
-        delimiter: one character.
         header: whether the first record names the columns.
-        skip: lines before the table.
         decimal_comma: whether numbers are written like 1,5.
         width: the number of fields of a record.
     """
@@ -149,13 +147,7 @@ class CsvDialect:
 
 
 def sniff(text: str, *, certain: bool) -> CsvDialect | None:
-    """The dialect of the beginning of a file, or None if it is not a table.
-
-    Args:
-        text: whole lines.
-        certain: whether the file name says that it is delimited; otherwise all lines must have the same number of
-            fields.
-    """
+    """The dialect of the beginning of a file, or None if it is not a table."""
     lines = [line for line in text.splitlines() if line.strip()][:_LINES]
     if not lines:
         return None
@@ -257,15 +249,7 @@ _PIECE = 100_000
 
 
 def read_json(path: Path, *, lines: bool) -> pd.DataFrame:
-    """The table in a file of JSON in UTF-8. No value is converted; names and labels that are whole numbers are ints.
-
-    Args:
-        path: the file.
-        lines: whether each line is one row.
-
-    Raises:
-        ValueError: it is not the JSON of a table, or has more values than are read.
-    """
+    """The table in a file of JSON in UTF-8. No value is converted; names and labels that are whole numbers are ints."""
     if path.stat().st_size > MOST_BYTES:
         raise ValueError(f"it is larger than {MOST_BYTES // 2**30} GiB")
     allowance = Allowance(MOST_CONTAINERS, FOREIGN_MOST_CELLS)
@@ -373,11 +357,7 @@ _LONGEST_TAG = 1 << 20
 
 
 def require_moderate(path: Path) -> None:
-    """Check the size of a workbook, before a library reads it.
-
-    Raises:
-        ValueError: it is too large, or not a workbook.
-    """
+    """Check the size of a workbook, before a library reads it."""
     with zipfile.ZipFile(path) as archive:
         parts = archive.infolist()
         unpacked = sum(part.file_size for part in parts)
@@ -450,11 +430,6 @@ _TEXT = ("text", "object")
 
 def read_table(name: str, value: str | os.PathLike[str] | File, shape: Mapping[str, Any] | None) -> pd.DataFrame:
     """The table in a file: Parquet, Feather, CSV, TSV, Excel, JSON or JSON lines, by its suffix.
-
-    Args:
-        name: the input, for messages.
-        value: the file.
-        shape: the recorded columns and dtypes (`drift.shape_of`); without it, dtypes are those that pandas finds.
 
     Raises:
         InvalidRequest: it does not exist, has another format, or cannot be read.
@@ -533,11 +508,7 @@ def _dtypes(frame: pd.DataFrame, recorded: Mapping[str, str]) -> list[str]:
 
 
 def _with_dtype(name: str, column: pd.Series[Any], dtype: str) -> pd.Series[Any]:
-    """The column with the recorded dtype, if its text or numbers stand for such values.
-
-    Raises:
-        InvalidRequest: a value does not.
-    """
+    """The column with the recorded dtype, if its text or numbers stand for such values."""
     then, now = family(dtype), family(str(column.dtype))
     if dtype.startswith("category"):
         return column.astype("category")

@@ -33,10 +33,6 @@ def renamed(table: Any, renames: Mapping[str, str]) -> tuple[Any, dict[str, str]
     """A table with the names that a function reads, and the renames that were used. The table is not changed.
 
     A column is renamed only if the table lacks the name that is read.
-
-    Args:
-        table: a DataFrame; everything else is returned as it is.
-        renames: the name in the data by the name that the function reads.
     """
     if not renames or not isinstance(table, pd.DataFrame):
         return table, {}
@@ -76,12 +72,6 @@ def likely_renames(
 
     Two columns are a pair if their dtypes are of one family, and their values are alike; where no values were recorded,
     their names must be.
-
-    Args:
-        frame: the table.
-        shape: `drift.shape_of` the sample of the function.
-        values: the recorded values of that sample, if there are any.
-        reads: the columns that the function reads.
     """
     lacking = {name: dtype for text, dtype in missing_columns(frame, shape, reads) if (name := _text(text)) is not None}
     known = {text for text, _ in shape["columns"]}

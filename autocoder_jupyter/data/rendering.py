@@ -70,7 +70,6 @@ class TableView:
     """The parts of a table that may be shown.
 
     Args:
-        profile: its profile.
         rows: sampled rows with the original index, or None if none may be shown.
         remarks: phrases for the head (for a file: how to read it).
         total_rows: the total number of rows, if the profile covers only the beginning.

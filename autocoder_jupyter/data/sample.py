@@ -97,10 +97,6 @@ def mentioned(labels: Iterable[Any], text: str) -> tuple[int, ...]:
     """Positions of the columns that a text mentions, in ascending order.
 
     Case, blanks and punctuation between words are ignored: `order date` matches `OrderDate` and `order_date`.
-
-    Args:
-        labels: the labels of all columns.
-        text: the user's text: request, constraints, expressions.
     """
     words = _WORDS.findall(text.casefold())
     if not words:
@@ -121,12 +117,7 @@ _ROWS, _LABELS = 200, 12
 
 
 def columns_of_labels(frame: pd.DataFrame, places: Sequence[int]) -> tuple[int, ...]:
-    """Positions of columns with a few repeated texts, which a request may mention as values: at most 30.
-
-    Args:
-        frame: the table; a few hundred of its rows are examined.
-        places: the candidate columns; of very many, only the first are examined.
-    """
+    """Positions of columns with a few repeated texts, which a request may mention as values: at most 30."""
     kinds = (pd.StringDtype, pd.CategoricalDtype)
     dtypes = list(frame.dtypes)
     texts = [place for place in places if isinstance(dtypes[place], kinds) or dtypes[place].kind == "O"][:_LOOKED_AT]
@@ -186,7 +177,6 @@ class SheetRows:
     Args:
         notes: rows with a single cell, from the top.
         header: the position of a row that looks like the header; None if there is none.
-        names: its cells by column position.
     """
 
     notes: tuple[Note, ...] = ()
@@ -195,11 +185,7 @@ class SheetRows:
 
 
 def sheet_rows(frame: pd.DataFrame) -> SheetRows:
-    """Find them, by position.
-
-    Args:
-        frame: the table. Only its first columns, and rows at both ends, are examined.
-    """
+    """Find them, by position."""
     if frame.shape[1] < 2 or not len(frame) or not any(map(_may_be_text, frame.dtypes)):
         return SheetRows()
     places = [*range(min(_ENDS, len(frame))), *range(max(_ENDS, len(frame) - _ENDS), len(frame))]

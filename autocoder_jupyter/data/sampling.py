@@ -85,9 +85,6 @@ async def sampled(values: Mapping[str, Any]) -> dict[str, Any]:
 class _Drawing:
     """Draws samples on its thread, which another thread may stop.
 
-    Args:
-        sources: the tables by name.
-
     Attributes:
         name: the table that is read now.
         doing: the current step.
@@ -108,11 +105,7 @@ class _Drawing:
                 self._interrupt()
 
     def done(self) -> dict[str, pd.DataFrame]:
-        """The samples by name. It blocks.
-
-        Raises:
-            InvalidRequest: a table cannot be read.
-        """
+        """The samples by name. It blocks."""
         found = {}
         for name, value in self._sources.items():
             self.name = name

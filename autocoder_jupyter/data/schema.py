@@ -36,9 +36,6 @@ class ColumnSchema(BaseModel):
     Args:
         label: its name as a Python literal, as `data.text_formats.label_literal` writes it.
         dtype: the pandas name of the dtype; None if pandera does not know it.
-        nullable: whether the sample has missing values.
-        unique: whether a constraint requires unique values.
-        checks: constraints that the sample satisfies.
         times: the number of columns with this name.
     """
 
@@ -56,12 +53,8 @@ class TableSchema(BaseModel):
     """The schema of one table.
 
     Args:
-        kind: the type of the sample.
         columns: the first of its columns; the only one of a Series.
-        rows: constraints on the number of rows.
-        broken: constraints that the sample violates.
         left_out: constraints that pandera cannot express.
-        notes: what else is left out.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -75,12 +68,7 @@ class TableSchema(BaseModel):
 
 
 def table_schema(value: pd.DataFrame | pd.Series[Any], checks: Sequence[ColumnCheck] = ()) -> TableSchema:
-    """The schema of a sample. The sample itself always satisfies it.
-
-    Args:
-        value: the sample.
-        checks: conditions on this sample.
-    """
+    """The schema of a sample. The sample itself always satisfies it."""
     held, broken, left_out = _sorted_out(value, checks)
     said = {"broken": tuple(map(_words, broken)), "left_out": tuple(map(_words, left_out))}
     if isinstance(value, pd.Series):

@@ -76,10 +76,6 @@ def elsewhere(value: object) -> Elsewhere | None:
 def refuse_elsewhere(value: Any, name: str = "table") -> None:
     """Refuse a table whose rows are elsewhere as a sample. Nothing of it is read.
 
-    Args:
-        value: any value.
-        name: how the user calls it.
-
     Raises:
         InvalidRequest: it is one.
     """
@@ -192,7 +188,6 @@ class TableEngine:
 
     Args:
         schema: the columns, a `pyarrow.Schema`. Nothing is computed.
-        count: the number of the rows.
         first: the first rows, so many at most.
         sample: so many rows of so many, or a few more or less, and whether they were drawn with a seed.
         in_calls: whether a call computes such a table, if it is small.
@@ -219,9 +214,6 @@ def engine_of(value: Any) -> TableEngine | None:
 
 def require_readable(schema: Any) -> None:
     """Refuse columns that pandas has no values for: calendar intervals, such as one month and two days, and unions.
-
-    Args:
-        schema: a `pyarrow.Schema`.
 
     Raises:
         InvalidRequest: there is one.
@@ -268,14 +260,7 @@ def polars_schema(value: Any) -> Any:
 
 
 def require_no_objects(dtypes: Mapping[str, Any]) -> None:
-    """Refuse columns of Python objects of Polars: it gives Arrow their addresses in memory in place of them.
-
-    Args:
-        dtypes: of Polars, by the names of their columns.
-
-    Raises:
-        InvalidRequest: there is one.
-    """
+    """Refuse columns of Python objects of Polars: it gives Arrow their addresses in memory in place of them."""
     import polars
 
     if column := next((name for name, dtype in dtypes.items() if dtype == polars.Object), None):
@@ -345,12 +330,7 @@ def _types_in(kind: Any) -> Iterator[Any]:
 
 
 def duckdb_reader(relation: Any, rows: int) -> Any:
-    """A reader of the batches of a relation.
-
-    Args:
-        relation: it is computed while it is read.
-        rows: of a batch.
-    """
+    """A reader of the batches of a relation."""
     if hasattr(relation, "to_arrow_reader"):
         return relation.to_arrow_reader(rows)
     return relation.fetch_record_batch(rows)

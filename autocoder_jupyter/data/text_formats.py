@@ -115,11 +115,7 @@ _PYTHON_LITERAL = re.compile(r"[\[({]\s*+(?:['\"\d\[({\]})-]|None|True|False)")
 
 
 def text_formats(texts: Sequence[str]) -> tuple[str, ...]:
-    """The formats of a text column that are needed to parse it, as short phrases with their shares.
-
-    Args:
-        texts: values spread over the column, without missing ones. All of them are examined.
-    """
+    """The formats of a text column that are needed to parse it, as short phrases with their shares."""
     return examined(texts).phrases
 
 
@@ -139,11 +135,7 @@ class TextForms:
 
 
 def examined(texts: Sequence[str]) -> TextForms:
-    """The formats of a text column, with an example of what has none of them.
-
-    Args:
-        texts: values spread over the column, without missing ones. All of them are examined.
-    """
+    """The formats of a text column, with an example of what has none of them."""
     if not texts:
         return TextForms()
     stripped = Counter(text[:_MAX_LENGTH].strip() for text in texts)
@@ -164,12 +156,7 @@ def examined(texts: Sequence[str]) -> TextForms:
 
 
 def settled(columns: Sequence[tuple[str, ...]], of: str = "columns") -> list[tuple[str, ...]]:
-    """The formats of columns. What `1,234` means in one is decided by the others, if they agree.
-
-    Args:
-        columns: the phrases of each column.
-        of: what decides: the other `columns` of a table, or the other `tables`.
-    """
+    """The formats of columns. What `1,234` means in one is decided by the others, if they agree."""
     phrases = (phrase for phrases in columns for phrase in phrases if not phrase.startswith(_EITHER_COMMA))
     said = {phrase.partition(" (")[0] for phrase in phrases}
     point, comma = bool(said & {_THOUSANDS, _GROUPED, _DECIMAL_POINT}), bool(said & {_DECIMAL_COMMA, _EUROPEAN})

@@ -61,12 +61,9 @@ class ColumnValues(BaseModel):
 
     Args:
         label: the column's name as in `drift.shape_of`.
-        kind: what its values are.
-        missing: the share of missing values.
         zeros: the share of zeros among the numbers; None for other kinds.
         unique: whether no value of whole numbers or texts repeats. Of such keys nothing else is recorded.
         low, high: the smallest and largest number, or time in seconds since 1970.
-        edges: the deciles, each once.
         below: for each of them the share of values that are not above it.
         values: all texts, with their shares; empty if there are too many, or rare ones.
     """
@@ -99,7 +96,6 @@ class TableValues(BaseModel):
     """The values of a table in figures.
 
     Args:
-        rows: the number of rows.
         compared: the number of rows from which the figures are.
         columns: its columns; none if there are few rows, or no statistics may be recorded.
     """
@@ -129,13 +125,7 @@ def value_profiles(samples: Mapping[str, Any], share: Share, withheld: WithheldC
 
 
 def value_profile(frame: pd.DataFrame, share: Share, withheld: WithheldColumns) -> TableValues:
-    """The profile of a table.
-
-    Args:
-        frame: the table.
-        share: how much of it may be recorded; with `schema` only the number of rows.
-        withheld: columns of which nothing, or no value, may be recorded.
-    """
+    """The profile of a table."""
     rows = len(frame)
     if share == "schema" or rows < LEAST_ROWS:
         return TableValues(rows=rows)
@@ -165,11 +155,7 @@ class Taken:
     """Values of some rows of a column.
 
     Args:
-        kind: what they are.
-        rows: the number of rows.
-        missing: how many of them are missing.
         present: finite numbers, times in seconds, or codes of texts.
-        texts: the text of each code.
         may_be_key: whether they are whole numbers or texts.
     """
 
@@ -293,9 +279,7 @@ class ColumnDrift:
     """One difference from the recorded values: of a column, or of the whole table.
 
     Args:
-        what: its kind.
         column: the name of the column as a Python literal; "" for the whole table.
-        words: the sentence, with both numbers.
     """
 
     what: What
@@ -312,16 +296,7 @@ def value_drift(
     is_sample: bool = False,
     show_values: bool = False,
 ) -> tuple[ColumnDrift, ...]:
-    """How the values of a table differ from the recorded ones, in the columns that the function reads.
-
-    Args:
-        name: the name of the input, for the sentences.
-        frame: the table.
-        then: the recorded values.
-        reads: the columns that the function reads.
-        is_sample: whether the table stands for all data, so that few rows are a difference.
-        show_values: whether the sentences may contain texts that are not recorded.
-    """
+    """How the values of a table differ from the recorded ones, in the columns that the function reads."""
     rows = len(frame)
     if rows == 0 < then.rows or (is_sample and rows * _FEWER_ROWS < then.rows):
         return (ColumnDrift("rows", "", f"{name} has {_rows(rows)}; recorded: {then.rows:,}."),)

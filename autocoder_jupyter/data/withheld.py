@@ -60,10 +60,6 @@ class WithheldColumns:
     def require_possible(self, samples: Mapping[str, Any], words: Iterable[str]) -> None:
         """Check that nothing of a hidden column is sent in another way.
 
-        Args:
-            samples: by input name.
-            words: the user's texts, which are sent unchanged.
-
         Raises:
             InvalidRequest: the column does not exist, a hidden one is named in the request, is an index or a Series,
                 or a sample is a file, whose columns are not known.
@@ -104,10 +100,6 @@ class WithheldColumns:
 
     def require_absent(self, example: str, values: Iterable[Any]) -> None:
         """Check that no table of an example has such a column, because examples are sent completely.
-
-        Args:
-            example: the example as the user wrote it.
-            values: its inputs and expected outputs.
 
         Raises:
             InvalidRequest: one has such a column.
@@ -160,9 +152,7 @@ class TableWithholding:
     """The withheld columns of one table.
 
     Args:
-        hidden: the number of hidden columns.
         masked: names of columns and index levels whose values are not sent.
-        index: whether the index is among them.
         places: the positions of the other columns in the whole table.
     """
 
@@ -239,12 +229,6 @@ def sample_files(
     """Sampled rows as CSV by path (`data/sales.csv`). The data context shows some of the same rows.
 
     Private values are masked as in the context. A missing cell is empty, and a long one is truncated.
-
-    Args:
-        samples: by input name; there are files for DataFrames and Series.
-        share: the sharing level; there are files only for `rows`.
-        max_sample_rows: the maximum number of rows of a table.
-        withheld: the hidden and masked columns.
     """
     if share != "rows":
         return {}

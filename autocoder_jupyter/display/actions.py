@@ -36,7 +36,6 @@ class Action:
 
     Args:
         name: the command of the page, without `autocoder-jupyter:`, or `versions`, the list in its panel.
-        fits: whether it is possible.
         button: the label of its button on the card; "" for none.
         on_card: whether the card has this button, if the action is possible.
     """
@@ -201,11 +200,7 @@ class QuestionForm:
     """The questions as radio buttons, each with a text field for another answer. `widget` is the form.
 
     Args:
-        questions: the questions of the plan.
         answer: called with one answer for each question, "" to keep the plan's choice. It must not block.
-
-    Raises:
-        ImportError: ipywidgets is not installed.
     """
 
     def __init__(self, questions: Sequence[PlanQuestion], answer: Callable[[Sequence[str]], object]) -> None:

@@ -52,8 +52,6 @@ class Controls:
     """The strip. It is called with each state, like the view of the card.
 
     Args:
-        job: the job that the buttons control.
-        state: the first state.
         for_page: whether our lab extension is present, which shows nothing in place of a closed widget.
 
     Raises:

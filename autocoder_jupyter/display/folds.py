@@ -94,13 +94,7 @@ def calls_block(calls: Iterable[ToolUse], under_way: Iterable[ToolUse] = ()) -> 
 
 
 def call_item(call: ToolUse, below: tuple[Block, ...] = (), *, runs: bool = False) -> Item:
-    """One call.
-
-    Args:
-        call: the call.
-        below: what is shown below it.
-        runs: whether it is still running.
-    """
+    """One call."""
     about = " · ".join(filter(None, (judged(call), "" if runs else _took(call))))
     denied = call.outcome == "denied" and not runs
     return Item(outcome(call, runs=runs), _asked(call), about, below=below, edge=denied)

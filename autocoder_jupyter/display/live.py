@@ -51,7 +51,6 @@ class LiveCard(Generic[S]):
     it (nbclient drops such updates once the cell has ended).
 
     Args:
-        tracker: keeps the record of the run.
         views: called with each record that is shown.
         complete: adds to the last record what is in no event, such as the text sent to the model; called once.
     """
@@ -216,24 +215,13 @@ WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
 def card_bundle(state: Shown, started: float, *, for_page: bool) -> dict[str, Any]:
-    """A card.
-
-    Args:
-        state: the state to show.
-        started: start of the run in seconds since 1970; name and start identify a run of a kernel.
-        for_page: whether our lab extension is present.
-    """
+    """A card."""
     own = _followed("card", state.name, started, step(state), finished=state.finished and not _goes_on(state))
     return {**(own if for_page else {}), **html_output(card_html(state), card_text(state))}
 
 
 def pending_result(name: str, started: float) -> dict[str, Any]:
-    """The data that our lab extension needs to replace an output by the result when the run has ended.
-
-    Args:
-        name: the name of the result.
-        started: start of the run in seconds since 1970.
-    """
+    """The data that our lab extension needs to replace an output by the result when the run has ended."""
     return _followed("result", name, started)
 
 
@@ -244,12 +232,7 @@ def _followed(
 
 
 def widget_bundle(model_id: str, *, for_page: bool) -> dict[str, Any]:
-    """A widget, without the HTML that replaces it later.
-
-    Args:
-        model_id: the model id of the widget.
-        for_page: whether our lab extension is present.
-    """
+    """A widget, without the HTML that replaces it later."""
     if for_page:
         return {OUR_WIDGET: {"model_id": model_id}}
     return {WIDGET: {"version_major": 2, "version_minor": 0, "model_id": model_id}}
@@ -289,7 +272,6 @@ class NotebookView:
     """Shows states in the output of the cell that made it. Make it in the cell; call it from any thread.
 
     Args:
-        state: the first state.
         started: start of the run, in seconds since 1970.
         has_page: whether our lab extension is present; that may change.
     """

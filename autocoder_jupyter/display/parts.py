@@ -138,12 +138,7 @@ def remarks(evidence: Evidence) -> Iterator[str]:
 
 
 def warning_lines(evidence: Evidence, trace: Trace | None = None) -> Iterator[str]:
-    """Warnings about outputs that say nothing, and about tests that were changed, left out, or pass on a stub.
-
-    Args:
-        evidence: the evidence of the attempt.
-        trace: the trace of the agent that wrote the tests, if an agent wrote them.
-    """
+    """Warnings about outputs that say nothing, and about tests that were changed, left out, or pass on a stub."""
     yield from remarks(evidence)
     if trace is not None and trace.suite_changed:
         yield f"Tests changed by the agent since it first wrote them: {', '.join(trace.suite_changed)}"
@@ -181,14 +176,7 @@ def warnings(evidence: Evidence | None, trace: Trace | None = None) -> tuple[Blo
 def failures(
     tests: Sequence[TestOutcome], evidence: Evidence | None, reason: str = "", told: str = ""
 ) -> tuple[Block, ...]:
-    """The first failures with their messages: the user's tests, then the generated tests, then the checks.
-
-    Args:
-        tests: the outcomes of the generated tests.
-        evidence: the outcomes of the user's tests and of the checks.
-        reason: text that the reader sees already; a check that it reports is left out.
-        told: the headline that the reader sees already, from `first_failure`; an assertion in it is not repeated.
-    """
+    """The first failures with their messages: the user's tests, then the generated tests, then the checks."""
     own, others = (evidence.acceptance, evidence.checks) if evidence else ((), ())
     entries = [_failed(check) for check in own if not check.passed and not is_reported(check, reason)]
     entries += [_failed_test(test, told) for test in tests if test.outcome != "passed"]
@@ -223,13 +211,7 @@ def _message(message: str) -> tuple[str, tuple[Block, ...]]:
 
 
 def first_failure(tests: Sequence[TestOutcome], evidence: Evidence | None, reason: str = "") -> str:
-    """The first of `failures` in one short line; "" when there is none.
-
-    Args:
-        tests: the outcomes of the generated tests.
-        evidence: the outcomes of the user's tests and of the checks.
-        reason: text that the reader sees already; of a check that it reports, only the name is given.
-    """
+    """The first of `failures` in one short line; "" when there is none."""
     own, others = (evidence.acceptance, evidence.checks) if evidence else ((), ())
     messages = [check.message for check in (*own, *others) if not check.passed]
     messages += [test.message for test in tests if test.outcome != "passed"]
@@ -288,13 +270,7 @@ def _shortened(message: str) -> str:
 
 
 def checks(outcomes: Iterable[CheckOutcome], *, in_full: bool = False, messages: bool = True) -> tuple[Block, ...]:
-    """Checks, or the user's own tests, and their outcomes.
-
-    Args:
-        outcomes: the outcomes.
-        in_full: whether messages may contain values of the data.
-        messages: whether messages are shown.
-    """
+    """Checks, or the user's own tests, and their outcomes."""
     shown = tuple(_check(one, ((in_full and one.in_full) or one.message) if messages else "") for one in outcomes)
     return (Items(shown),) if shown else ()
 
@@ -326,13 +302,7 @@ Change = tuple[str, str]
 
 
 def change_blocks(changes: Changes, plan: CodePlan, tests: Iterable[TestOutcome]) -> tuple[Block, ...]:
-    """The changes, grouped by kind.
-
-    Args:
-        changes: the changes since the earlier version.
-        plan: the plan of this version.
-        tests: the outcomes of this version's tests.
-    """
+    """The changes, grouped by kind."""
     return tuple(Group(kind, _lines(found)) for kind, found in change_lines(changes, plan, tests).items())
 
 
@@ -423,12 +393,7 @@ MOST = 3
 
 
 def opinion_blocks(name: str, opinion: SecondOpinion | None) -> tuple[Block, ...]:
-    """The content of the row; empty without a second opinion.
-
-    Args:
-        name: the name of the result if it is ready, so that a reading can be applied; otherwise "".
-        opinion: the second opinion.
-    """
+    """The content of the row; empty without a second opinion."""
     if opinion is None:
         return ()
     if opinion.state == "running":

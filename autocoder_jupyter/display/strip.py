@@ -52,15 +52,7 @@ class WindowColumn:
 
 
 def frame(columns: Sequence[WindowColumn], progress: float, seconds: float, quiet: float, *, is_waiting: bool) -> Html:
-    """The clock and the window. The height is the same in every state; content that does not fit is cut.
-
-    Args:
-        columns: one or two columns.
-        progress: between 0 and 1.
-        seconds: seconds since the start.
-        quiet: seconds since the last event.
-        is_waiting: whether the run waits for the user.
-    """
+    """The clock and the window. The height is the same in every state; content that does not fit is cut."""
     cells = (
         element(
             "div",

@@ -144,13 +144,7 @@ SAMPLE_OUTPUTS_MOST = 6
 
 
 def output_blocks(seen: SampleOutputs | None, name: str, *, draws: bool = True) -> tuple[Block, ...]:
-    """Every output with its name; if rows are withheld or a figure is left out, how to see them.
-
-    Args:
-        seen: the outputs; None before the function ran.
-        name: the name of the result.
-        draws: whether pictures are in it, or only their words.
-    """
+    """Every output with its name; if rows are withheld or a figure is left out, how to see them."""
     if seen is None:
         return ()
     groups = _groups(seen)
@@ -205,13 +199,7 @@ def _picture(glimpse: Glimpse, look: str) -> Html:
 
 
 def glimpse_blocks(glimpse: Glimpse, name: str = "", *, draws: bool = True) -> tuple[Block, ...]:
-    """One output: its size and first rows, its picture, or its value.
-
-    Args:
-        glimpse: the output.
-        name: the name of the result, whose call returns a figure that is left out here; "" for none.
-        draws: see `output_blocks`.
-    """
+    """One output: its size and first rows, its picture, or its value."""
     named = Span(glimpse.name, "strong", only="html"), Span(f"output {glimpse.name}:", only="text")
     if _is_drawn(glimpse):
         if not draws:

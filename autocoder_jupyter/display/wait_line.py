@@ -27,13 +27,7 @@ UPDATE_SECONDS = 1.0
 
 
 def watch_in_notebook(is_interactive: Callable[[], bool], line: WaitLine) -> Watch:
-    """A watch that shows each wait as a line in the output of the cell that waits.
-
-    Args:
-        is_interactive: whether a user looks at the notebook. If not, or in another thread than the main one, problems
-            are printed, as in a script.
-        line: shows it.
-    """
+    """A watch that shows each wait as a line in the output of the cell that waits."""
 
     @contextmanager
     def watch(wait: Wait) -> Iterator[Callable[[], None]]:
@@ -136,15 +130,7 @@ class WaitLine:
 
 
 def wait_text(awaited: Awaited, now: float, since: float, done: int = 0, waiting: int = 1) -> str:
-    """`growth.run · 12 s · docker sandbox · interrupt to stop it`; a problem replaces the last two.
-
-    Args:
-        awaited: the work.
-        now: the time, by the clock of `since`.
-        since: when the first wait began.
-        done: how many waits for work of this name have ended; they are said in place of the current step.
-        waiting: how many waits have not ended.
-    """
+    """`growth.run · 12 s · docker sandbox · interrupt to stop it`; a problem replaces the last two."""
     obstacle = awaited.obstacle()
     if done:
         step = f"{done:,} {'call' if done == 1 else 'calls'} done" + (f", {waiting:,} to go" if waiting > 1 else "")
@@ -173,15 +159,7 @@ class HtmlWidget(Protocol):
 
 
 def html_widget(value: Html = EMPTY, layout: Mapping[str, str] | None = None) -> HtmlWidget:
-    """A widget that shows HTML.
-
-    Args:
-        value: what it shows first.
-        layout: its CSS properties as ipywidgets names them, such as `min_width`.
-
-    Raises:
-        ImportError: ipywidgets is not installed.
-    """
+    """A widget that shows HTML."""
     ipywidgets: Any = importlib.import_module("ipywidgets")
     shown: HtmlWidget = ipywidgets.HTML(value, **({} if layout is None else {"layout": dict(layout)}))
     return shown

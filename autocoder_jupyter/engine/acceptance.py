@@ -32,7 +32,6 @@ class BoundExample:
 
     Args:
         text: the example as the user wrote it.
-        arguments: the arguments of the call.
         expected: outputs by name. Outputs that are not in it may have any value.
     """
 
@@ -44,11 +43,7 @@ class BoundExample:
 def bind(
     example: Example, inputs: Sequence[InputSpec], outputs: Sequence[OutputSpec], samples: Mapping[str, Any]
 ) -> BoundExample:
-    """Assign the values of an example to the function's inputs and outputs.
-
-    Raises:
-        InvalidRequest: the example does not fit the interface.
-    """
+    """Assign the values of an example to the function's inputs and outputs."""
     arguments = {spec.name: samples[spec.name] for spec in inputs if spec.name in samples}
     arguments |= _by_name(example, example.given, [spec.name for spec in inputs], "input")
     _require_arguments(example, inputs, arguments)
@@ -324,20 +319,7 @@ def run_acceptance(
     redaction: Redaction,
     on_call: OnCall | None = None,
 ) -> Acceptance:
-    """Run the examples and the user's tests. Each call runs in the function's own worker. Blocks.
-
-    Args:
-        worker: runs the tests.
-        callee: runs the function.
-        program: the function.
-        request: has the examples and the user's tests.
-        plan: the interface.
-        redaction: decides what messages may contain.
-        on_call: called for each call that a test makes.
-
-    Raises:
-        InvalidRequest: an example does not fit the interface.
-    """
+    """Run the examples and the user's tests. Each call runs in the function's own worker. Blocks."""
     bound = [bind(example, plan.inputs, plan.outputs, request.samples) for example in request.examples]
     examples = run_examples(callee, program, bound, redaction)
     outcomes, failures = examples, failures_of(examples)

@@ -50,7 +50,6 @@ class _Checked:
     """What the user demands of the outputs on the sample.
 
     Args:
-        outcomes: of the checks and contracts.
         values: the outputs, after their contracts were applied.
     """
 
@@ -64,8 +63,6 @@ class _Beside:
 
     Args:
         sample: the run on the sample, with its repetition; None if there is no sample.
-        checked: what the user demands of it.
-        remarks: which of its outputs say nothing.
         on_empty: the tests that pass on empty defaults.
         vacuous: those that pass on other values too.
     """
@@ -81,8 +78,6 @@ class Trials:
     """Runs attempts.
 
     Args:
-        state: the state of the generation.
-        packages: provides the environment.
         offer_draft: lets the current code be run although it is not verified.
         describe: prepares what the record of a verified function needs.
         first: the run of the first code that began before the tests were written; None if there is none.
@@ -104,12 +99,7 @@ class Trials:
         self._packages = packages
 
     async def attempt(self, tests_changed: tuple[str, ...], *, shows_rows: bool = True) -> Verdict:
-        """Run all tests and checks on the current code.
-
-        Args:
-            tests_changed: ids of tests that were changed before this attempt; only stored in the verdict.
-            shows_rows: whether the outputs are shown; those of a function that passed with fewer tests stay.
-        """
+        """Run all tests and checks on the current code."""
         state, setup, session = self._state, self._setup, self._setup.session
         if self._first is not None:
             self._first.ahead.stop()  # the tests come first
@@ -279,7 +269,6 @@ class Examination:
     """Examines the verified functions of one generation, with its second opinion.
 
     Args:
-        setup: the setup of the generation.
         adviser: gets the second opinion.
         record: the record of the generation; the function that can be used already is offered there.
     """
@@ -293,16 +282,7 @@ class Examination:
         self.examiner = Examiner(setup)
 
     async def of(self, state: GenerationState, trials: Trials, verdict: Verdict) -> tuple[VerifiedTurn, Verdict]:
-        """Find out what the verdict on a verified function is worth, and get the second opinion meanwhile.
-
-        Args:
-            state: the function and its tests. Tests may be added.
-            trials: tests the function with added tests.
-            verdict: the verdict on the last attempt.
-
-        Returns:
-            The attempt that passed; and the verdict, which is a failed one if the second opinion shows an error.
-        """
+        """Find out what the verdict on a verified function is worth, and get the second opinion meanwhile."""
         record, suite, turn = self._record, state.suite, self._record.turns[-1]
         until = time.monotonic() + self._seconds_left
         known = await call_blocking(self._verified_before)

@@ -23,7 +23,6 @@ class Blame:
     """Asks whether code or tests are at fault, and has tests re-derived.
 
     Args:
-        state: the state of the generation.
         packages: gets the packages that a diagnosis asks for.
     """
 

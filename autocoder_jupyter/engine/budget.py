@@ -34,7 +34,6 @@ class Budget:
     """The limits, and how much of each is used. None means no limit.
 
     Args:
-        tokens: input and output together.
         cost: US dollars.
         seconds: wall clock since the budget was made.
     """

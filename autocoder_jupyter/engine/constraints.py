@@ -33,13 +33,7 @@ from autocoder_jupyter.versions.request_fields import content_key
 
 
 async def matches(session: SandboxSession, pattern: str, texts: pd.Series[Any]) -> pd.Series[Any] | str:
-    """Whether a pattern matches at the start of each text, as `re.match` does; or why it could not be applied.
-
-    Args:
-        session: the sandbox that runs it, with the time and memory limits of a call.
-        pattern: a regular expression.
-        texts: without missing values, labelled 0, 1, ….
-    """
+    """Whether a pattern matches at the start of each text, as `re.match` does; or why it could not be applied."""
     if texts.empty:
         return pd.Series([], dtype=bool)
     program = Program(
@@ -126,12 +120,6 @@ class Constraints:
 
         A model, or a record of somebody else, may have translated a sentence into another condition. So a condition
         that no rule read is part of its outcome.
-
-        Args:
-            session: the sandbox where regular expressions are applied.
-            values: the outputs by name.
-            samples: the inputs by name.
-            show_values: whether messages may contain values of the data. The model will see the messages.
         """
         tables = {
             name: value for name, value in {**samples, **values}.items() if isinstance(value, pd.DataFrame | pd.Series)

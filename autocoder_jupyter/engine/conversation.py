@@ -30,7 +30,6 @@ class Conversation:
     """A `LanguageModel` that meters another one; the stages of the engine talk through it.
 
     Args:
-        model: the one to ask.
         budget: allows each request, and is charged for it.
         emit: gets events for streamed text, retries and tokens.
         record: keeps a question for whose answer nobody waits any more; see `Journal.add_stopped`.

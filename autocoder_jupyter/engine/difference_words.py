@@ -31,12 +31,7 @@ _WITHHELD = "a value differs"
 
 
 def expectation(found: Comparison, *, show_values: bool) -> str:
-    """How an output differs from what was expected, in one line; "" if both are equal.
-
-    Args:
-        found: the comparison of the output with the expected value.
-        show_values: whether the text may contain values, or only columns, positions and counts.
-    """
+    """How an output differs from what was expected, in one line; "" if both are equal."""
     if found.verdict == "not compared":
         return "it cannot be compared with the expected value"
     if not found.differences:
@@ -101,12 +96,7 @@ def _rows(count: int) -> str:
 
 
 def changes(found: Comparison, *, show_values: bool) -> tuple[str, ...]:
-    """How an output differs from that of the version before, in a few sentences; empty if both are equal.
-
-    Args:
-        found: the comparison of the outputs of both versions.
-        show_values: whether the sentences may contain values, or only names of columns, shapes and counts.
-    """
+    """How an output differs from that of the version before, in a few sentences; empty if both are equal."""
     lines = [line for difference in found.differences for line in _change(difference, show_values)]
     more = len(lines) - MOST_LINES + found.more
     return tuple(lines) if more <= 0 else (*lines[:MOST_LINES], f"and {more:,} more")

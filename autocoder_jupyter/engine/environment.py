@@ -39,9 +39,6 @@ class Packages:
 
     The needed packages are read from the code each time. So a package that the model invented and then dropped is
     forgotten, and one that cannot be installed is refused before the resolver runs again.
-
-    Args:
-        setup: the setup of the generation.
     """
 
     def __init__(self, setup: GenerationSetup) -> None:
@@ -83,15 +80,7 @@ class Packages:
         self._declared = requirements
 
     async def provide(self, plan: CodePlan, sources: tuple[str, ...]) -> TestFailure | None:
-        """Build the environment for the current code and tests.
-
-        Args:
-            plan: names packages that the code may need.
-            sources: the sources of all modules that run in the sandbox.
-
-        Returns:
-            A failure that names a package that cannot be installed, else None.
-        """
+        """Build the environment for the current code and tests."""
         needs = self._needs(sources, plan.packages)
         system_packages = await self._system_packages(plan)
         try:
@@ -112,13 +101,6 @@ class Packages:
         """Build the environment of code whose tests are still written, if nobody must be asked for that.
 
         An attempt that begins meanwhile waits for it: it needs the same packages, if its tests need no others.
-
-        Args:
-            plan: see `provide`.
-            sources: see `provide`.
-
-        Returns:
-            Whether it is there. If not, the attempt asks, or tells what is at fault.
         """
         session, needs = self._setup.session, self._needs(sources, plan.packages)
         if plan.system_packages or needs.unknown:
@@ -172,16 +154,7 @@ class Packages:
         return self._needs((code,), plan.packages).distributions if code else ()
 
     def learn(self, plan: CodePlan, code: str, verdict: Verdict) -> bool:
-        """Note the packages that failed imports ask for.
-
-        Args:
-            plan: names packages that the code may need.
-            code: the current solution.
-            verdict: has the messages of the failures.
-
-        Returns:
-            Whether one of them is neither installed nor already noted.
-        """
+        """Note the packages that failed imports ask for."""
         environment = self._setup.session.environment
         installed = {requirement_name(pin_of(line)) for line in (environment.lock if environment else ())}
         declared = plan.packages
@@ -314,11 +287,7 @@ class Packages:
         return bool(at_fault)
 
     def _refuse(self, error: PackageError) -> TestFailure:
-        """Note that a package cannot be installed, so that it is not tried again.
-
-        Returns:
-            The failure that the code must fix.
-        """
+        """Note that a package cannot be installed, so that it is not tried again."""
         name = requirement_name(error.package or "")
         if not name:
             raise error

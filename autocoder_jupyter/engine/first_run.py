@@ -45,9 +45,7 @@ class Ahead:
 
     Args:
         state: the state of the generation. It keeps the answers.
-        packages: its packages.
         adviser: gets the second solution.
-        examiner: tries changes of the code.
     """
 
     def __init__(self, state: GenerationState, packages: Packages, adviser: Adviser, examiner: Examiner) -> None:
@@ -60,12 +58,7 @@ class Ahead:
         self._tasks: list[asyncio.Task[None]] = []
 
     def begin(self, program: Program, turn: threading.Event) -> None:
-        """Begin, if anybody will need it.
-
-        Args:
-            program: the function. It has run on the sample.
-            turn: set when calls may begin. Tests that are written come first.
-        """
+        """Begin, if anybody will need it."""
         self._turn = turn
         is_examined = EFFORTS[self._state.setup.config.effort].is_examined
         if not self._is_over.is_set() and (is_examined or self._adviser.is_wanted):
@@ -152,9 +145,7 @@ class FirstRun:
 
     Args:
         state: the state of the generation. The run begins when it has code.
-        packages: its packages.
         ready: called when the code can run, before it does.
-        ahead: begins when it has run twice.
 
     Attributes:
         ahead: see above.

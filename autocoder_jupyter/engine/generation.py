@@ -52,7 +52,6 @@ class StageRunner:
     Args:
         emit: called with an event when a stage begins or ends.
         exchanges: returns all exchanges with models so far.
-        attempts_allowed: the maximum number of attempts.
 
     Attributes:
         attempt: the number of the current attempt, from 1.
@@ -110,15 +109,10 @@ class GenerationSetup:
     """The request, the settings, and the tools of one generation.
 
     Args:
-        request: the request.
-        config: the settings.
         services: model, sandbox, journal, and the tracker of the run.
         prepared: the inputs, the data context and the key of the request.
         budget: the budget of all questions to models.
-        talk: the conversation with the model.
         second_talk: the conversation for the second opinion.
-        session: the sandbox of this generation.
-        stages: runs the stages.
     """
 
     request: Request
@@ -190,13 +184,11 @@ class GenerationState:
     """The state of a generation that has a plan.
 
     Args:
-        setup: the setup of the generation.
         brief: the request, the plan and the data context.
         constraints: the request's constraints, as checks on the outputs of the plan.
         choices: for each test of an earlier version whether it is kept or dropped; empty if there is no such version.
         code: the current solution; "" until it is written.
         suite: the current tests; None until they are written, or if tests are skipped.
-        has_code: set when there is code.
 
     Attributes:
         stub_runs: the tests on stubs.
@@ -284,15 +276,7 @@ async def changes_since(
     tests: str,
     choices: tuple[TestChoice, ...],
 ) -> Changes:
-    """Run the earlier version on the same sample, and compare.
-
-    Args:
-        state: the state of the generation of the new version.
-        earlier: its parent version.
-        values: the outputs of the new version on the sample; empty if it did not run on it.
-        tests: the final tests of the new version.
-        choices: which tests of the earlier version were kept or dropped when the new one was planned.
-    """
+    """Run the earlier version on the same sample, and compare."""
     return Changes(
         plan=earlier.plan,
         code=earlier.code,

@@ -66,12 +66,6 @@ def recorded_lines(files: Folder, runs: Mapping[str, str], name: str, *, own: st
     """The records in the files of one kind from all runs: the oldest first, those of one run last, so that they win.
 
     If there are too many, the oldest are left out.
-
-    Args:
-        files: the folder around `.autocode`.
-        runs: the folders of the runs by id, relative to it.
-        name: the name of the file in a run's folder.
-        own: the run whose lines come last.
     """
     ages = {run_id: _age(files, f"{path}/{name}") for run_id, path in runs.items()}
     newest_first = sorted(ages, key=lambda run_id: (run_id == own, ages[run_id], run_id), reverse=True)
@@ -159,11 +153,7 @@ class RunJournal:
         return run
 
     def _remember(self, entry: Mapping[str, Any]) -> None:
-        """Take over a recorded line.
-
-        Raises:
-            ValueError, TypeError, KeyError: it is not valid.
-        """
+        """Take over a recorded line."""
         match entry.get("kind"):
             case "exchange":
                 exchange = Exchange.model_validate(entry.get("exchange"))
@@ -244,7 +234,6 @@ class Journal(RunJournal):
 
     Args:
         root: the `.autocode` folder.
-        name: the name of the result.
     """
 
     FILE = "journal.jsonl"
@@ -325,10 +314,6 @@ class Journal(RunJournal):
         """Write the report. A run that only replayed changes its folder only to repair lost or damaged files.
 
         What is written was gathered by this run, so it is sealed.
-
-        Args:
-            report: the report.
-            is_last: whether no further one of this run will replace it.
         """
         overwrite = self._grown or not self._home.holds_report()
         self._grown = self._grown or (overwrite and not is_last)

@@ -93,12 +93,7 @@ module: use their imports and helper functions where they fit, and no name that 
 
 
 def tests_gone(source: str, choices: Sequence[TestChoice]) -> str:
-    """The part of the prompt about tests that the wish contradicts; "" if there are none.
-
-    Args:
-        source: the module with these tests.
-        choices: for each test whether it is kept or dropped, and why.
-    """
+    """The part of the prompt about tests that the wish contradicts; "" if there are none."""
     reasons = "\n".join(f"- {choice.id}: {choice.reason}" for choice in choices if choice.fate == "dropped")
     return _DROPPED.format(dropped=f"{source.strip()}\n\n{reasons}") if reasons else ""
 
@@ -123,11 +118,7 @@ async def write_first_tests(state: GenerationState) -> TestSuite:
 
 
 async def write_further_tests(state: GenerationState, sentences: Sequence[str]) -> TestSuite:
-    """Ask for tests of sentences that were added to the request of an existing function. The model does not see it.
-
-    Raises:
-        UnusableAnswer: the model wrote no tests that can fail.
-    """
+    """Ask for tests of sentences that were added to the request of an existing function. The model does not see it."""
     suite, lines = state.suite, "\n".join(f"- {sentence}" for sentence in sentences)
     if suite is None:
         return await write_tests(state.setup.talk, state.brief)
@@ -155,21 +146,6 @@ async def generate(
     """Generate a function for a request, and verify it.
 
     A function that is kept for the request is verified on today's samples. A model is asked only if it fails.
-
-    Args:
-        request: the request.
-        config: the settings.
-        services: model, sandbox, journal, and the tracker of the run.
-        writers: makes the writer of code and tests, by stages or as an agent.
-        draft: a function to start from instead of the kept one. The model is asked only for the parts that it lacks.
-
-    Returns:
-        The report, also of a failure: then `success` is False, `error` says why, and code and tests are those of the
-        best attempt.
-
-    Raises:
-        AutocodeError: an error that no further attempt could fix: data that cannot cross, no key, no sandbox.
-        asyncio.CancelledError: cancelled; the model call and the sandbox are stopped.
     """
     begun = _Begun(writers, draft)
     budget = Budget(config.max_tokens, config.max_cost, config.max_seconds)
@@ -195,7 +171,6 @@ class _Begun:
     """A generation that has begun.
 
     Args:
-        writers: makes its writer.
         draft: a function to start from instead of the kept one.
     """
 
@@ -225,8 +200,6 @@ class _Generation:
     """One generation, from its open version to its report.
 
     Args:
-        setup: the setup of the generation.
-        packages: its packages.
         record: what it made so far, and the version that keeps it.
         begun: its writers, and the function that it starts from.
     """

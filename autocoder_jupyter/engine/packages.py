@@ -117,7 +117,6 @@ class PackageNeeds:
 
     Args:
         distributions: normalised names or requirements, sorted.
-        unknown: those that need the user's consent.
     """
 
     distributions: tuple[str, ...]
@@ -137,12 +136,7 @@ def imported_modules(*sources: str) -> tuple[str, ...]:
 
 
 def distribution_of(module: str, declared: Iterable[str]) -> str:
-    """The distribution that provides a module; the module's own name if nothing better is known.
-
-    Args:
-        module: top-level import name.
-        declared: requirements from the plan or the user; one with a matching name is preferred.
-    """
+    """The distribution that provides a module; the module's own name if nothing better is known."""
     if module in DISTRIBUTION_OF:
         return DISTRIBUTION_OF[module]
     wanted = canonicalize_name(module)
@@ -171,15 +165,7 @@ def package_needs(
     extra: Iterable[str],
     approved: Iterable[str],
 ) -> PackageNeeds:
-    """The packages that the environment of these sources needs.
-
-    Args:
-        sources: the solution and its tests.
-        declared: requirements of the plan. They help to name an import, and are installed only if imported.
-        always: requirements of the user (`base_packages`, `-p`). They are always installed and need no consent.
-        extra: distributions that a failure asked for, such as a missing optional dependency.
-        approved: names that the user approved.
-    """
+    """The packages that the environment of these sources needs."""
     named = tuple(declared)
     wanted = {requirement_name(requirement): requirement for requirement in always if requirement_name(requirement)}
     for module in imported_modules(*sources):

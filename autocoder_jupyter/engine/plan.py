@@ -41,11 +41,7 @@ class MeantType:
 
 
 def meant_type(words: str) -> MeantType:
-    """The type that a text names.
-
-    Raises:
-        ValueError: it names no known type; the message is text for the model.
-    """
+    """The type that a text names."""
     text = " ".join(words[: LONGEST + 1].strip().strip("`'\"").split())
     if len(text) > LONGEST:
         raise ValueError(f"the type is longer than {LONGEST} characters")
@@ -178,11 +174,7 @@ Item = TypeVar("Item", _Output, _Parameter)
 
 
 def merge(answer: PlanAnswer, inputs: tuple[InputSpec, ...], outputs: tuple[OutputSpec, ...]) -> CodePlan:
-    """The plan. The user's declarations take precedence over the model's answer.
-
-    Raises:
-        Unreadable: a proposed output or parameter cannot be read, or there is no output.
-    """
+    """The plan. The user's declarations take precedence over the model's answer."""
     problems: list[str] = []
     if outputs:
         proposed = {output.name: output for output in answer.outputs}
@@ -293,11 +285,7 @@ def _parameter(item: _Parameter, problems: list[str]) -> InputSpec | None:
 
 
 def _default(value: Any, kind: TypeName) -> Any:
-    """The default of a parameter.
-
-    Raises:
-        ValueError: it is missing or has another type, or a parameter cannot have this type.
-    """
+    """The default of a parameter."""
     if not KINDS[kind].json:
         raise ValueError(f"a {kind} can be no parameter. The inputs are given already; parameters are single values")
     if value is None:
@@ -378,10 +366,6 @@ def reading(request: Request, inputs: tuple[InputSpec, ...]) -> Callable[[PlanAn
     """A function that makes a plan from an answer and the user's declarations; it raises `Unreadable` if it cannot.
 
     In a refinement the plan may have more outputs than were declared, because the new wish may ask for them.
-
-    Args:
-        request: the request.
-        inputs: all inputs of the function.
     """
 
     def read(answer: PlanAnswer) -> CodePlan:
@@ -396,10 +380,6 @@ def reading(request: Request, inputs: tuple[InputSpec, ...]) -> Callable[[PlanAn
 
 
 async def make_plan(talk: Conversation, request: Request, inputs: tuple[InputSpec, ...], data_context: str) -> CodePlan:
-    """Ask for a plan until all of it can be read, and merge it with the user's declarations.
-
-    Raises:
-        UnusableAnswer: no answer could be read.
-    """
+    """Ask for a plan until all of it can be read, and merge it with the user's declarations."""
     read = reading(request, inputs)
     return read(await talk.structured("plan", plan_messages(request, inputs, data_context), PlanAnswer, require=read))

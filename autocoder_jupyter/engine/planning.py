@@ -69,13 +69,6 @@ async def briefed(setup: GenerationSetup, context: str) -> Brief:
 
     Where the request says of the data what is not so, the plan has an assumption that the data are followed, unless the
     user decided otherwise.
-
-    Args:
-        setup: the setup of the generation.
-        context: the text about the data and the environment.
-
-    Raises:
-        UnusableAnswer: no plan could be read.
     """
     brief = await _briefed(setup, context)
     refused = {answer.removesuffix(f" {_REQUEST}") for answer in brief.request.answers if answer.endswith(_REQUEST)}
@@ -119,14 +112,7 @@ async def _brief(setup: GenerationSetup, request: Request, context: str) -> Brie
 def first_question(
     request: Request, inputs: tuple[InputSpec, ...], data_context: str, *, asks: bool
 ) -> tuple[Messages, type[PlanAnswer]]:
-    """The first question to the model, and the type of its answer. A preview shows the same.
-
-    Args:
-        request: what was asked.
-        inputs: all inputs of the function.
-        data_context: the text about the data.
-        asks: whether the plan may ask the user.
-    """
+    """The first question to the model, and the type of its answer. A preview shows the same."""
     messages = plan_messages(request, inputs, data_context)
     return (extended(messages, _ASK), _AskingPlan) if asks else (messages, PlanAnswer)
 
@@ -184,15 +170,7 @@ class Planned:
 
 
 async def make_brief(setup: GenerationSetup, context: str) -> Planned:
-    """Ask for the plan and, at the same time, which earlier tests stay. So the second answer cannot see the new plan.
-
-    Args:
-        setup: the setup of the generation.
-        context: the text about the data and the environment.
-
-    Raises:
-        UnusableAnswer: no plan could be read.
-    """
+    """Ask for the plan and, at the same time, which earlier tests stay, so that neither answer sees the other."""
     earlier = setup.request.earlier
     if earlier is None:
         return Planned(await briefed(setup, context))
@@ -216,9 +194,6 @@ def preview(request: Request, config: AgentConfig) -> str:
 
     Every later question begins with the same request and data. It adds only what the model itself wrote and the
     results of running that.
-
-    Raises:
-        AutocodeError: the same errors as a real run before its first question.
     """
     prepared = prepare(request, config)
     told = with_versions(prepared.context.text, versions(config, prepared.pinned))

@@ -39,7 +39,6 @@ class Prepared:
         inputs: all inputs: the declared ones, then a required one for each sample that was not declared.
         context: the text about the data for the model.
         key: the key of the request, from its content and the schemas of its samples, without their rows.
-        pinned: the lines of the user's lock.
     """
 
     inputs: tuple[InputSpec, ...]
@@ -49,12 +48,7 @@ class Prepared:
 
 
 def prepare(request: Request, config: AgentConfig) -> Prepared:
-    """Prepare everything that needs no model.
-
-    Raises:
-        UnsupportedData: a sample cannot cross into a sandbox unchanged.
-        InvalidRequest: a sample does not have its declared type, or a secret is not set.
-    """
+    """Prepare everything that needs no model."""
     secret_values(config.secrets)  # only the sandbox needs them, but a missing one is reported before a model is paid
     inputs = settle_inputs(request)
     require_crossing(inputs, request.samples)
@@ -120,12 +114,7 @@ def settle_inputs(request: Request) -> tuple[InputSpec, ...]:
 
 
 def require_crossing(inputs: tuple[InputSpec, ...], samples: Mapping[str, Any]) -> None:
-    """Check that each sample can cross into a sandbox, by encoding it.
-
-    Raises:
-        UnsupportedData: a value cannot cross; the message names the column or key.
-        InvalidRequest: a value is not of its declared type.
-    """
+    """Check that each sample can cross into a sandbox, by encoding it."""
     types = {spec.name: spec.type for spec in inputs}
     for name, value in samples.items():
         if isinstance(value, pd.Series) and isinstance(value.name, str):
@@ -165,12 +154,7 @@ _HARMLESS = re.compile(r"[A-Za-z0-9 ._,<>=!~\[\]-]{1,400}")
 
 
 def versions(config: AgentConfig, lock: Sequence[str]) -> str:
-    """`Python 3.11, pandas 3.1`, and the packages from the user's settings.
-
-    Args:
-        config: has the Python version and the packages.
-        lock: the lock of the environment, if it is already known.
-    """
+    """`Python 3.11, pandas 3.1`, and the packages from the user's settings."""
     python = config.image_config.python_version or sys.version_info[:2]
     pins = {name_of(line): _short(pin_of(line).partition("==")[2]) for line in lock}
     if not pins and python == sys.version_info[:2]:

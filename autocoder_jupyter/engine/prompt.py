@@ -255,13 +255,7 @@ _ANSWERS = "The person was asked about the request, and this was answered; it ho
 
 
 def question(request: Request, data_context: str, *parts: str) -> tuple[Mapping[str, Any], ...]:
-    """A question about a request.
-
-    Args:
-        request: the request.
-        data_context: the text about the data and the environment.
-        parts: further parts of the stage, its instruction last. Empty parts are left out.
-    """
+    """A question about a request."""
     shared = request_text(request, data_context)
     told = "\n\n".join((shared, *filter(None, parts)))
     return ({"role": "system", "content": SYSTEM}, {"role": "user", "content": told, SHARED: len(shared)})

@@ -29,7 +29,6 @@ class Brief:
 
     Args:
         request: the request, with the user's answers to the questions of the plan.
-        plan: the fixed interface and the assumptions.
         context: the text about the data and the environment.
     """
 
@@ -53,15 +52,6 @@ def replace_tests(source: str, replacements: Mapping[str, str | None]) -> str:
     """Replace test functions by new ones.
 
     Comments, imports and everything between the functions stay. Decorators are replaced with their function.
-
-    Args:
-        source: the test module.
-        replacements: for each test id (`test_x`, `TestC::test_x`) the new function with its decorators, or None to
-            drop the test.
-
-    Raises:
-        PatchError: an id is not in the module, a replacement is not exactly one function of that name, or the result
-            does not parse.
     """
     spans = dict(test_spans(parse(source)))
     lines = source.split("\n")
@@ -330,9 +320,6 @@ async def fix_tests(talk: Conversation, brief: Brief, tests: str, names: Sequenc
     """Have tests re-derived, and replace or drop the wrong ones.
 
     A test without a clear verdict, or with an unusable replacement, stays.
-
-    Raises:
-        UnusableAnswer: no answer could be read; another `variant` asks again.
     """
     messages = rederivation_messages(brief, tests, names)
     answer = await talk.structured("fix", messages, Rederivation, variant=variant)

@@ -36,8 +36,6 @@ class RunFolder:
 
     Args:
         root: the `.autocode` folder.
-        name: the name of the result.
-        run_id: the id of the run.
         is_version: whether it is a version of a function, whose place `versions.store` knows.
     """
 
@@ -51,11 +49,7 @@ class RunFolder:
         """Sentences for the user about files that were repaired or could not be written."""
 
     def write(self, name: str, text: str) -> bytes:
-        """Write a file, unless it already has this text. Returns its content.
-
-        Raises:
-            AutocodeError: it cannot be written.
-        """
+        """Write a file, unless it already has this text. Returns its content."""
         content, path = (text.rstrip("\n") + "\n").encode(), self._path(name)
         with contextlib.suppress(OSError):
             if self._files.read_bytes(self._stored(name)) == content:
@@ -70,19 +64,12 @@ class RunFolder:
     def append(self, name: str, line: str) -> None:
         """Append a line to a file. It is on disk when this returns. If the disk refuses it, it is kept in memory and
         written later, because its answer was paid for; a note says so.
-
-        Raises:
-            AutocodeError: the path is not a regular file.
         """
         self._waiting.lines.setdefault(name, []).append(line)
         self.write_waiting()
 
     def replace(self, name: str, text: str) -> None:
-        """Write a file. If the disk refuses it, the text is kept in memory as by `append`.
-
-        Raises:
-            AutocodeError: the path is not a regular file.
-        """
+        """Write a file. If the disk refuses it, the text is kept in memory as by `append`."""
         self._waiting.texts[name] = text
         self.write_waiting()
 
@@ -92,11 +79,7 @@ class RunFolder:
         return tuple(waiting.lines.get(name, ())) if waiting else ()
 
     def write_waiting(self) -> None:
-        """Write what the disk refused, if there is anything.
-
-        Raises:
-            AutocodeError: a path is not a regular file.
-        """
+        """Write what the disk refused, if there is anything."""
         waiting = _unwritten.get(self._key)
         if waiting is None:
             return
@@ -139,11 +122,7 @@ class RunFolder:
         return run_path(self._files, home, self._run_id) if self._is_version else f"{home}/{self._run_id}"
 
     def append_surely(self, name: str, line: str) -> None:
-        """Append a line to a file, after the lines that the disk refused before. It is on disk when this returns.
-
-        Raises:
-            AutocodeError: it cannot be written, or the path is not a regular file.
-        """
+        """Append a line to a file, after the lines that the disk refused before. It is on disk when this returns."""
         self.write_waiting()
         if self._key in _unwritten:
             raise AutocodeError(f"The journal of {self._name} cannot be written.", why="The disk refuses it.")

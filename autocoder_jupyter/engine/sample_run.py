@@ -43,9 +43,7 @@ class SampleRun:
     """A run of the function on the real sample.
 
     Args:
-        checks: the checks and their outcomes.
         values: the outputs, if it ran.
-        digests: content hashes of the outputs.
         worker: id of the worker where it ran.
         error: the error, if it did not run.
     """
@@ -66,11 +64,7 @@ class SampleRun:
 async def run_on_sample(
     session: SandboxSession, program: Program, samples: Mapping[str, Any], redaction: Redaction
 ) -> SampleRun | None:
-    """Run the function on the real sample.
-
-    Returns:
-        None if a required input has no sample.
-    """
+    """Run the function on the real sample."""
     if any(spec.required and spec.name not in samples for spec in program.inputs):
         return None
     try:
@@ -102,14 +96,6 @@ async def run_again(
     The call has the same options as `result.handle()`, and comes after the tests. Two interpreters have different hash
     seeds and random numbers, so an output that depends on them, or on the order of a set, differs. Numbers may differ
     by the tolerance of `equality`, because sums on several cores do.
-
-    Args:
-        session: the sandbox session.
-        program: the function.
-        samples: its inputs.
-        first: the run to compare with.
-        redaction: redacts messages.
-        other_than: ids of the workers that have run it already.
     """
     if first is None or first.error is not None:
         return first
@@ -319,13 +305,7 @@ _FEW = 5
 
 
 def remarks(values: Mapping[str, Any], samples: Mapping[str, Any], declared: Collection[str] | None) -> tuple[str, ...]:
-    """One sentence for each output or column that says nothing.
-
-    Args:
-        values: the outputs on the sample, by name.
-        samples: the inputs, by name.
-        declared: the names of columns that may be told; None for all.
-    """
+    """One sentence for each output or column that says nothing."""
     rows = max((len(value) for value in samples.values() if isinstance(value, pd.DataFrame | pd.Series)), default=0)
     if not rows:
         return ()

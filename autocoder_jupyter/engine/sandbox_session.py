@@ -65,7 +65,6 @@ class Services:
 
     Args:
         model: the language model. Replay, if wanted, is already included and uses the same journal.
-        sandbox: builds environments.
         pool: a pool of workers of that sandbox.
         journal: the journal of this result's name; the engine begins the run in it.
         tracker: keeps the record of the run, and is called with every event.
@@ -121,8 +120,6 @@ class SandboxSession:
     """Builds the environments of one generation and runs work in the current one.
 
     Args:
-        services: sandbox, pool and journal.
-        config: limits, network, Python version, retries.
         pinned: the lines of the user's lock, whose versions every environment has.
     """
 
@@ -165,14 +162,6 @@ class SandboxSession:
         """Build an environment and make it the current one.
 
         The lock is written to the journal, so that a later replay uses the same versions.
-
-        Args:
-            packages: requirements.
-            system_packages: the packages of apt.
-            lock: the recorded lock, if it may be used.
-
-        Raises:
-            PackageError: a package cannot be installed; names the distribution.
         """
         started = time.monotonic()
         try:
@@ -190,19 +179,11 @@ class SandboxSession:
         return environment
 
     async def beside(self, packages: tuple[str, ...]) -> Environment:
-        """Build an environment that is not that of the function: it does not become the current one.
-
-        Raises:
-            PackageError: a package cannot be installed.
-        """
+        """Build an environment that is not that of the function: it does not become the current one."""
         return await self._build(packages, (), ())
 
     async def heal(self, environment: Environment | None) -> bool:
-        """Examine an environment after a failure in it, and build it again if it is damaged.
-
-        Returns:
-            Whether it was damaged. If so, try again: the environment may have caused the failure.
-        """
+        """Examine an environment after a failure in it, and build it again if it is damaged."""
         async with self._healing:
             if environment is None or environment != self.environment:
                 return environment is not None  # another task has already repaired it
@@ -250,11 +231,6 @@ class SandboxSession:
 
         A cancel kills the worker. A sandbox that was lost for a reason outside the program is replaced, up to
         `sandbox_retries` times. Messages from the worker contain no secrets and no values of environment variables.
-
-        Args:
-            job: called with the worker; its return value is returned.
-            other_than: ids of workers that must not be used.
-            unlike: ids of workers. The worker must have another hash seed than these.
         """
         return await self._work((None,), lambda workers: job(*workers), other_than, unlike)
 

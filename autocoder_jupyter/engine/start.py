@@ -53,9 +53,6 @@ class Adapted:
     """An existing function for a request that demands more.
 
     Args:
-        plan: its interface and assumptions.
-        code: its module.
-        tests: its tests.
         blind: its blind tests; "" if there are none.
     """
 
@@ -66,13 +63,7 @@ class Adapted:
 
 
 def adapted(report: Report, request: Request, found: Sequence[Change]) -> Adapted | None:
-    """The function of a report for a request; None if the request needs another one.
-
-    Args:
-        report: the report of a good version.
-        request: the request.
-        found: how the request differs from that of the version.
-    """
+    """The function of a report for a request; None if the request needs another one."""
     plan, solution, kinds = report.plan, report.solution, {change.what for change in found}
     if plan is None or solution is None or not kinds or not kinds <= {"demand", "default", "output"}:
         return None
@@ -162,13 +153,7 @@ _LEVELS = ("schema", "stats", "rows")
 
 
 def withheld_since(record: Mapping[str, Any], texts: Iterable[str], config: AgentConfig) -> str:
-    """What is withheld now and was not when a version was made; "" if nothing is.
-
-    Args:
-        record: the recorded request of the version; without settings, everything was shared.
-        texts: the texts of the version that would be sent.
-        config: the settings of this run.
-    """
+    """What is withheld now and was not when a version was made; "" if nothing is."""
     recorded = record.get("settings")
     settings = recorded if isinstance(recorded, dict) else {}
     share = settings.get("share")
@@ -199,8 +184,6 @@ class Draft:
     """A function that exists before the first question. The model is not asked for its parts.
 
     Args:
-        plan: the interface and the assumptions.
-        code: the module.
         tests: the module of the tests; "" if there are none.
         blind: the module of the blind tests; "" if there are none.
         author: who wrote the code or tests last.
@@ -264,7 +247,6 @@ class Start:
     """What a generation starts from, and the version that it makes or verifies.
 
     Args:
-        version: the folder of its run.
         draft: the existing parts; None if the model is to write everything.
         kept: the existing version that is only verified again.
         why: the reason to ask the model or to make another version, in one line; "" if nothing existed before.
@@ -323,19 +305,7 @@ class Start:
 def start_of(
     request: Request, config: AgentConfig, prepared: Prepared, versions: Versions, given: Draft | None
 ) -> Start:
-    """Decide where a generation starts.
-
-    Args:
-        request: the request.
-        config: the settings. `cache` decides whether existing versions are used.
-        prepared: has the request's key.
-        versions: the versions of the name.
-        given: a function to start from. It takes precedence over kept versions.
-
-    Raises:
-        InvalidRequest: the version to refine may contain what is withheld now.
-        DataDrift: columns of the samples are likely to have new names.
-    """
+    """Decide where a generation starts."""
     known, record = versions.all(), request_record(request, config, prepared.key)
     if given is not None:
         start = _given(given, prepared, versions)
@@ -376,12 +346,7 @@ def _with_facts(
 
 
 def _writer_of(version: Version, recorded: Mapping[str, Any]) -> str:
-    """The model that wrote a version; "" if its record does not say so. The record is untrusted.
-
-    Args:
-        version: the version.
-        recorded: its request.
-    """
+    """The model that wrote a version; "" if its record does not say so. The record is untrusted."""
     settings = recorded.get("settings")
     said = version.report.written_by or (settings.get("model") if isinstance(settings, dict) else "")
     return visible(said)[:_LONGEST_MODEL] if isinstance(said, str) else ""
@@ -495,11 +460,7 @@ def _kept_for_same_request(
 def _require_no_likely_renames(
     request: Request, config: AgentConfig, prepared: Prepared, versions: Versions, known: list[Version]
 ) -> None:
-    """Require that the newest function of this request lacks no column that is likely to have a new name.
-
-    Raises:
-        DataDrift: columns are likely to have new names; the hint says what to do with them.
-    """
+    """Require that the newest function of this request lacks no column that is likely to have a new name."""
     for version, found in _made_for(request, config, prepared, versions, known):
         report = version.report
         if not _is_tested_enough(version, config) or any(change.what in ("request", "output") for change in found):
@@ -583,13 +544,7 @@ def _is_same_refinement(versions: Versions, recorded: Mapping[str, Any], request
 
 
 def _takes(version: Version, key: Any, request: Request) -> bool:
-    """Whether a call of the function would accept the samples, and the request names none of their new columns.
-
-    Args:
-        version: the version.
-        key: the recorded key of its request; untrusted.
-        request: the request.
-    """
+    """Whether a call of the function would accept the samples, and the request names none of their new columns."""
     report = version.report
     shapes, schemas = report.sample_shapes, key.get("schemas") if isinstance(key, dict) else None
     reads = columns_read(report.solution.code if report.solution else "", report.declared_inputs)

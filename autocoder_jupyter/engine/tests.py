@@ -141,15 +141,6 @@ async def write_tests(
 ) -> TestSuite:
     """Ask for tests until they can fail.
 
-    Args:
-        talk: the conversation with the model.
-        brief: the request, the plan and the data context.
-        refused: why an earlier suite was rejected.
-        previous: the source of that suite.
-        variant: another variant asks the same question again.
-        also: text for the end of the question.
-        suite_of: makes a suite from an answer. It raises ValueError with text for the model if the answer is unusable.
-
     Raises:
         UnusableAnswer: no answer had such tests.
     """
@@ -186,12 +177,7 @@ _TESTS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def without_tests(source: str, names: Iterable[str]) -> str:
-    """A test module without some of its tests. A class that would be empty is removed too.
-
-    Args:
-        source: the module.
-        names: test ids (`test_x`, `TestC::test_x`).
-    """
+    """A test module without some of its tests. A class that would be empty is removed too."""
     module, dropped = parse(source), set(names)
     spans = [span[:2] for name, span in test_spans(module) if name in dropped]
     for node in module.body:
@@ -204,13 +190,7 @@ def without_tests(source: str, names: Iterable[str]) -> str:
 
 
 def with_earlier_outputs(source: str, before: Sequence[OutputSpec], now: Sequence[OutputSpec]) -> str:
-    """A test module whose calls get the outputs that the function returned before; unchanged if the outputs are.
-
-    Args:
-        source: the module; it has `from solution import run`.
-        before: the outputs for which it was written.
-        now: the current outputs. An output that is no longer there is None.
-    """
+    """A test module whose calls get the outputs that the function returned before; unchanged if the outputs are."""
     names = [output.name for output in now]
     if [output.name for output in before] == names:
         return source
@@ -221,16 +201,7 @@ def with_earlier_outputs(source: str, before: Sequence[OutputSpec], now: Sequenc
 
 
 def with_earlier_defaults(source: str, before: Sequence[InputSpec], changed: Collection[str]) -> str:
-    """A test module whose calls get the defaults of the inputs for which it was written.
-
-    Args:
-        source: the module; it has `from solution import run`.
-        before: the inputs for which it was written.
-        changed: the names of those whose default is another one now; their types are plain (`str`, `int` …).
-
-    Raises:
-        SyntaxError: the module does not parse.
-    """
+    """A test module whose calls get the defaults of the inputs for which it was written."""
     lines, told = [], []
     for place, spec in enumerate(before):
         if spec.name in changed:
@@ -243,13 +214,7 @@ def with_earlier_defaults(source: str, before: Sequence[InputSpec], changed: Col
 
 
 def _through(source: str, what: str, body: Sequence[str]) -> str:
-    """A test module whose calls go through a wrapper of the function.
-
-    Args:
-        source: the module.
-        what: with what the wrapper calls or returns, for its docstring.
-        body: its lines; `args` and `inputs` are its arguments.
-    """
+    """A test module whose calls go through a wrapper of the function."""
     module = parse(source)
     alias = _free_name({node.id for node in ast.walk(module) if isinstance(node, ast.Name)} | defined(module).keys())
     lines = _renamed(source, module, alias).split("\n")
@@ -291,11 +256,7 @@ def _renamed(source: str, module: ast.Module, alias: str) -> str:
 
 
 def joined(kept: str, added: str) -> TestSuite:
-    """One suite of kept and new tests. A new test with the name of a kept one is renamed.
-
-    Raises:
-        ValueError: another name has two meanings; the message is text for the model.
-    """
+    """One suite of kept and new tests. A new test with the name of a kept one is renamed."""
     taken = defined(parse(kept))
     added = _with_free_names(added, taken)
     new = defined(parse(added))
@@ -409,12 +370,7 @@ class SortedTests(BaseModel):
 
 
 def sorting_messages(brief: Brief, tests: str) -> Messages:
-    """The question. The newest wish is separate from the request. The question must never contain code.
-
-    Args:
-        brief: the request, with the newest wish last, and the plan of the earlier version.
-        tests: the tests of the earlier version.
-    """
+    """The question. The newest wish is separate from the request. The question must never contain code."""
     *granted, wish = brief.request.wishes
     before = replace(brief, request=replace(brief.request, wishes=tuple(granted)))
     return before.question(block("tests", tests.strip()), block("wish", wish.strip()), _SORT_TESTS_INSTRUCTIONS)

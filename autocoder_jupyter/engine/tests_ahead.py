@@ -145,7 +145,6 @@ class Wanted:
     """Tests for a process that waits.
 
     Args:
-        tests: the tests.
         counts: whether this is the run that counts. It takes the calls that were made ahead; others keep theirs.
     """
 
@@ -159,9 +158,6 @@ WaitingTests = Waiting[Wanted, TestRun]
 
 class TestsAhead:
     """The tests that run ahead in one generation.
-
-    Args:
-        state: the state of the generation.
 
     Attributes:
         calls: the calls that they made.
@@ -185,12 +181,7 @@ class TestsAhead:
         state.setup.talk.hear("tests", self._hear)
 
     def begin(self, program: Program, ran_in: str) -> None:
-        """Begin with the tests that are written.
-
-        Args:
-            program: the function.
-            ran_in: the id of the worker of the first run.
-        """
+        """Begin with the tests that are written."""
         self._work = asyncio.create_task(self._run(program, ran_in))
 
     def cancel(self) -> None:
@@ -311,11 +302,6 @@ def roles(one: Worker, other: Worker, ran_in: str) -> tuple[Worker, Worker]:
 
     The function is verified in a third one whose hash seed differs from that of the first run. So the function does not
     take a worker of another seed here, if it can be avoided.
-
-    Args:
-        one: a worker.
-        other: another one.
-        ran_in: the id of the worker of the first run; "" if there is none.
     """
     seed = origin_of(ran_in)
     return (other, one) if origin_of(one.id) == seed != origin_of(other.id) else (one, other)

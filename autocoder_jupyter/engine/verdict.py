@@ -33,7 +33,6 @@ class Waiting(Generic[Given, Found]):
     """Work that has begun, and waits for what it needs. Whoever makes it lets it go on, or leaves it.
 
     Args:
-        environment: where it runs.
         work: begins. It gets a function that waits, on the thread of a worker, for what is given later, and raises
             `Cancelled` if that will not come.
     """
@@ -95,12 +94,7 @@ def stub_program(plan: CodePlan, program: Program, *, is_empty: bool = True) -> 
 
 
 class StubRuns:
-    """The tests of one generation on stubs.
-
-    Args:
-        session: the sandbox session.
-        plan: the interface.
-    """
+    """The tests of one generation on stubs."""
 
     def __init__(self, session: SandboxSession, plan: CodePlan) -> None:
         self._session = session
@@ -196,8 +190,6 @@ class Verdict:
         suite: the tests that must pass; None if tests are skipped.
         run: their outcomes; None if they could not run.
         sample: the run on the real sample; None if there is no sample, or it was not reached.
-        checks: the outcomes of the constraints.
-        vacuous: tests that pass on all stubs.
         failures: failures of the function outside of the tests.
         tests_changed: ids of tests that were changed or dropped before this attempt.
         error: why nothing could run; "" if it could.

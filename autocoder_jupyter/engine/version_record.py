@@ -48,7 +48,6 @@ class OpenVersion:
     """The version whose folder is open.
 
     Args:
-        start: where it starts from.
         environment: the text about versions of Python and packages for the model.
         context: the text about the data and the environment for the model.
     """
@@ -162,17 +161,7 @@ def build_report(
     turns: Sequence[Turn],
     outcome: GenerationOutcome,
 ) -> Report:
-    """The report of the best attempt; of equally good ones, the last.
-
-    Args:
-        setup: the setup of the generation.
-        start: what it started from, and the version that it makes.
-        context: the text about the data and the environment.
-        state: None if it ended before there was a plan.
-        packages: its packages.
-        turns: the attempts.
-        outcome: how it ended.
-    """
+    """The report of the best attempt; of equally good ones, the last."""
     tracker = setup.services.tracker
     best = max(turns, key=lambda turn: (turn.verdict.score, turn.number), default=None)
     request = state.brief.request if state else setup.request
@@ -243,12 +232,7 @@ def sources_of(state: GenerationState) -> tuple[str, str, str]:
 
 
 def sample_schemas(setup: GenerationSetup, constraints: Constraints | None) -> dict[str, dict[str, Any]]:
-    """The schemas of the samples as data, with the constraints on them. Reads all rows.
-
-    Args:
-        setup: the setup of the generation.
-        constraints: None if the generation ended before there was a plan.
-    """
+    """The schemas of the samples as data, with the constraints on them. Reads all rows."""
     return {
         name: table_schema(value, constraints.on(name) if constraints else ()).model_dump(mode="json")
         for name, value in setup.told_samples.items()
@@ -316,8 +300,6 @@ class VersionRecord:
     failed change. A function that can be used before all is known is offered from here too.
 
     Args:
-        setup: the setup of the generation.
-        packages: its packages.
         version: the open version. Another one replaces it if a kept function fails, or a verified one is doubted.
     """
 
@@ -373,12 +355,7 @@ class VersionRecord:
         return self._described
 
     async def report(self, reason: str, turns: Sequence[Turn] | None = None) -> Report:
-        """The report of what was made so far.
-
-        Args:
-            reason: why it failed; "" on success.
-            turns: other attempts than those of the record.
-        """
+        """The report of what was made so far."""
         _, schemas, values = await self.describe()
         outcome = GenerationOutcome(
             reason="\n".join(line for line in (reason, self._packages.way_out) if line),
@@ -456,11 +433,7 @@ class VersionRecord:
         self._setup.services.offer(self._built((), GenerationOutcome("It is a draft: it has passed no test yet.")))
 
     async def offer_verified(self, beside: tuple[str, ...]) -> None:
-        """Let the verified function be used while the rest runs, and record it, so that nothing loses it.
-
-        Args:
-            beside: what still runs, as the event names it.
-        """
+        """Let the verified function be used while the rest runs, and record it, so that nothing loses it."""
         setup, start, waits = self._setup, self.start, SECOND in beside
         report = await self.report("")
         if start.kept is not None:
@@ -481,11 +454,7 @@ class VersionRecord:
         return self._offered is not None
 
     def end_with_offered(self, opinion: SecondOpinion | None) -> None:
-        """End the run with the function that was offered, with what is known of it.
-
-        Args:
-            opinion: the second opinion, if there is one by now.
-        """
+        """End the run with the function that was offered, with what is known of it."""
         if self._offered is None:
             return
         told = {"second_opinion": opinion or self._offered.second_opinion}
@@ -499,13 +468,7 @@ class VersionRecord:
     # Another version
 
     async def begin_another(self, doubted: VerifiedTurn, opinion: SecondOpinion | None, by: str) -> None:
-        """Keep the verified function as a version, and open a new one for its change.
-
-        Args:
-            doubted: the verified function.
-            opinion: what the second opinion says of it.
-            by: what speaks against it.
-        """
+        """Keep the verified function as a version, and open a new one for its change."""
         setup, journal = self._setup, self._setup.services.journal
         if setup.config.cache != "disable":
             report = await self.report("", (*self.turns[:-1], doubted.turn))

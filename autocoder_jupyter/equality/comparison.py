@@ -50,11 +50,7 @@ class RenderedFigure(Protocol):
 
 
 def same_content(one: FilePath, other: FilePath) -> bool:
-    """Whether two files have the same bytes.
-
-    Raises:
-        OSError: a file cannot be read.
-    """
+    """Whether two files have the same bytes."""
     if one.stat().st_size != other.stat().st_size:
         return False
     with one.open("rb") as left, other.open("rb") as right:
@@ -140,7 +136,6 @@ class Comparison:
     """The result.
 
     Args:
-        differences: the first ones.
         more: the number of values that differ besides.
         not_compared: the first parts that were not compared.
         compared: the number of values that were compared. Columns that only identify a row are not counted, unless the
@@ -175,15 +170,7 @@ def compare(
     name: str = "values",
     sides: tuple[str, str] = ("the first", "the second"),
 ) -> Comparison:
-    """Compare two values, in time proportional to their size.
-
-    Args:
-        one: a value.
-        other: another one.
-        leniency: what is ignored.
-        name: the name of the column, if a Series without a name is compared as a table.
-        sides: how the two are called where a part of only one is not compared.
-    """
+    """Compare two values, in time proportional to their size."""
     walk = _Walk(leniency, name, sides)
     walk.between((), one, other)
     return Comparison(tuple(walk.differences), walk.more, tuple(walk.not_compared), walk.compared)

@@ -68,14 +68,7 @@ def is_missing(value: Any) -> bool:
 
 
 def same(one: Any, other: Any, leniency: Leniency, slack: float = 0.0) -> bool:
-    """Whether two single values are equal.
-
-    Args:
-        one: a single value.
-        other: another one.
-        leniency: what is ignored.
-        slack: the difference that numbers may have in any case.
-    """
+    """Whether two single values are equal."""
     if type(one) in _KINDS and type(one) is type(other):
         return bool(one == other)
     if type(one) is type(other) is float and not leniency.rounding:
@@ -181,14 +174,7 @@ STEP = 10_000
 
 
 def differing(one: Any, other: Any, leniency: Leniency, equal: Callable[[Any, Any, Leniency], bool]) -> Any:
-    """A mask: the rows in which two Series of the same length differ. Dtypes are not compared.
-
-    Args:
-        one: a column.
-        other: another one.
-        leniency: what is ignored.
-        equal: whether two cells are equal.
-    """
+    """A mask: the rows in which two Series of the same length differ. Dtypes are not compared."""
     mask = _mask(one, other, leniency, 0.0, equal)
     if leniency.rounding and is_numeric(one) and is_numeric(other) and mask.any():
         slack = rounding(*(_cells(column.iloc[:1000]) for column in (one, other)))
@@ -350,13 +336,7 @@ def _unique(names: list[str]) -> list[str]:
 
 
 def as_tables(one: Any, other: Any, name: str) -> tuple[Any, Any] | None:
-    """Two values of different forms as tables, if one of them is a table and the other one can be; else None.
-
-    Args:
-        one: a value.
-        other: another one.
-        name: of the column for values that have none.
-    """
+    """Two values of different forms as tables, if one of them is a table and the other one can be; else None."""
     if not any(isinstance(value, pd.DataFrame | pd.Series) for value in (one, other)):
         return None
     left, right = _as_table(one, other, name), _as_table(other, one, name)
@@ -404,11 +384,6 @@ def matched_columns(first: Any, second: Any, leniency: Leniency) -> dict[str, st
 
     The rows may have another order. Of the remaining columns, two match if each is the only one of its kind in its
     frame.
-
-    Args:
-        first: a flat frame.
-        second: another one.
-        leniency: what is ignored.
     """
     contents: dict[tuple[int, str], Any] = {}
 
@@ -428,13 +403,7 @@ def matched_columns(first: Any, second: Any, leniency: Leniency) -> dict[str, st
 
 
 def matched_names(first: Collection[str], second: Collection[str], alike: Callable[[str, str], bool]) -> dict[str, str]:
-    """The names of the first with their counterparts: matched as they are, by letters, by words, then by their values.
-
-    Args:
-        first: some names.
-        second: others.
-        alike: whether the values under two names are equal.
-    """
+    """The names of the first with their counterparts: matched exactly, by letters, by words, then by their values."""
     others = set(second)
     pairs = {name: name for name in first if name in others}
     if max(len(first), len(second)) - len(pairs) >= _MOST_UNMATCHED:
@@ -486,11 +455,7 @@ def column_kind(column: Any) -> str:
 
 
 def key_columns(first: Any, second: Any) -> tuple[list[str], list[str], list[str]]:
-    """The fewest columns that identify a row in both frames; never columns of measured numbers or geometries.
-
-    Returns:
-        The columns, and the rows of each frame by them, as in `_labels`. Without such columns all are empty.
-    """
+    """The fewest columns that identify a row in both frames; never columns of measured numbers or geometries."""
     rank = {"time": 0, "text": 1, "truth": 3, "number": 2}
     names = [name for name in first.columns if not is_measured(first[name]) and not is_measured(second[name])]
     names.sort(key=lambda name: rank[column_kind(first[name])])

@@ -104,15 +104,11 @@ class TaskScore:
     """What a model made of a task.
 
     Args:
-        model: the model.
-        task: the name of the task.
         on_sample: whether the function is right on the tables that the model was told about.
         on_new_rows: whether it is right on the others.
         failed_stage: the stage that failed; `sample` or `new rows` for a wrong answer of a verified function,
             `budget` if the budget was spent, `model` if it could no longer be asked, "" if all is right.
-        tokens: of all questions, in and out.
         cost: in US dollars; None if the price is not known.
-        seconds: of the generation.
         error: why it failed; "" if it did not.
     """
 
@@ -136,13 +132,6 @@ def try_model(
     hear: Callable[[TaskScore], object] = lambda score: None,
 ) -> tuple[TaskScore, ...]:
     """Run tasks one after the other. Blocks; nothing is recorded beside the notebook.
-
-    Args:
-        tasks: the tasks.
-        config: the model and the other settings. Recorded answers are never used, and nobody is asked.
-        max_cost: US dollars for all tasks together; None for no limit.
-        max_tokens: tokens for all tasks together; None for no limit.
-        hear: is told each score when it is known.
 
     Raises:
         AutocodeError: the model cannot be asked (no key, no address), or there is no sandbox. After the first task this
@@ -334,19 +323,7 @@ _Case = Literal["sample", "new_rows"]
 
 
 def write_task(folder: Path, task: KnownTask) -> Path:
-    """Write a task into a new subfolder with its name.
-
-    Args:
-        folder: the folder of all tasks; it is made if it does not exist.
-        task: the task.
-
-    Returns:
-        The subfolder.
-
-    Raises:
-        Unencodable: a value cannot be written without a change.
-        OSError: the folder cannot be written.
-    """
+    """Write a task into a new subfolder with its name."""
     from autocoder_jupyter.codec import encode
 
     files = Folder(folder)

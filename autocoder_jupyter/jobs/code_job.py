@@ -50,12 +50,7 @@ class CodeRecord:
 
     Args:
         conversation: the folder of its journal in `.autocode`, which is the name of its first cell.
-        message: the text of the request.
-        history: the conversation as messages.
         tools: the names that the code uses for its tools.
-        frames: the names of its frames.
-        state: how it ended.
-        summary: the final answer.
     """
 
     conversation: str
@@ -123,7 +118,6 @@ class Answered:
     """How a run of code mode ended.
 
     Args:
-        state: one of the final states.
         result: its result; of a run that raised an exception, little more than the reason.
         exception: the exception that it raised, if any.
     """
@@ -141,8 +135,6 @@ class CodeModeResult(Waited[Answered]):
     and can be read after any end.
 
     Args:
-        name: the name of the cell.
-        pending: the pending outcome.
         root: the `.autocode` folder.
         asked: see `asked`.
     """
@@ -254,7 +246,6 @@ class EarlierRun:
     """The run that a conversation continues.
 
     Args:
-        name: the name of the earlier cell.
         record: its record, if there is one before this run.
         result: its result, if it ran in this kernel; the new run waits for it.
     """
@@ -269,11 +260,8 @@ class CodeRequest:
     """The request of a cell for code mode.
 
     Args:
-        name: the name of the cell.
-        message: the text of the request.
         tools: functions by the name that the code uses.
         functions: generated functions by the name that `call` uses.
-        frames: DataFrames and Series by name.
         settings: further arguments of `CodeModeAgent`.
         config: the settings of the notebook from which these were made.
         conversation: the name of the conversation's first cell.
@@ -314,7 +302,6 @@ class CodeJob(BackgroundJob[AgentResult, Answered, CodeRun]):
     """A running or ended run of code mode.
 
     Args:
-        request: the request.
         journal_root: the `.autocode` folder.
         tracker: keeps the record of the run; by default a new one.
 
@@ -361,11 +348,7 @@ class CodeJob(BackgroundJob[AgentResult, Answered, CodeRun]):
         return result
 
     async def _history(self) -> tuple[dict[str, str], ...]:
-        """The messages of the earlier run.
-
-        Raises:
-            InvalidRequest: the earlier run ended without an answer.
-        """
+        """The messages of the earlier run."""
         earlier = self.request.earlier
         if earlier is None:
             return ()

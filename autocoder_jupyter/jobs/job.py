@@ -45,7 +45,6 @@ class UserQuestion(Generic[Q, A]):
     """One question; it may be answered once, from any thread.
 
     Args:
-        asked: the subject of the question.
         key: identifies it among the questions of a run, so that a late click does not answer the next one.
         state: the state of the job while it waits for the answer.
     """
@@ -224,8 +223,6 @@ class GenerationJob(BackgroundJob[Report, Resolution, FunctionRun]):
     """A running or ended generation. Every method may be called from any thread.
 
     Args:
-        request: the request.
-        config: the settings.
         journal_root: the `.autocode` folder.
         tracker: keeps the record of the run; by default a new one.
         draft: a function to start from instead of the kept one.

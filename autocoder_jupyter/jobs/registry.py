@@ -30,15 +30,7 @@ def submit(
     tracker: RunTracker[FunctionRun] | None = None,
     draft: Draft | None = None,
 ) -> GenerationJob:
-    """Start a generation and return at once. A running job of the same name is cancelled.
-
-    Args:
-        request: the request; its samples are already captured.
-        config: the settings.
-        journal_root: the `.autocode` folder.
-        tracker: keeps the record of the run; by default a new one.
-        draft: a function to start from instead of the kept one.
-    """
+    """Start a generation and return at once. A running job of the same name is cancelled."""
     with _lock:
         older = _jobs.pop(request.name, None)
         before = older if isinstance(older, GenerationJob) else None
@@ -49,16 +41,7 @@ def submit(
 
 
 def submit_code(request: CodeRequest, *, journal_root: Path, tracker: RunTracker[CodeRun] | None = None) -> CodeJob:
-    """Start a run of code mode and return at once. A running job of the same name is cancelled.
-
-    Args:
-        request: the request.
-        journal_root: the `.autocode` folder.
-        tracker: keeps the record of the run; by default a new one.
-
-    Raises:
-        InvalidRequest: the request is not valid. Nothing was started or cancelled.
-    """
+    """Start a run of code mode and return at once. A running job of the same name is cancelled."""
     from autocoder_jupyter.jobs.code_job import CodeJob
 
     job = CodeJob(request, journal_root=journal_root, tracker=tracker)
@@ -76,11 +59,7 @@ def _start(job: AnyJob, older: AnyJob | None) -> None:
 
 
 def prepare(model: str) -> None:
-    """Import the modules that the first question to a model needs. Blocks for seconds; later calls return at once.
-
-    Args:
-        model: the model that will be asked.
-    """
+    """Import the modules that the first question to a model needs. Blocks for seconds; later calls return at once."""
     from autocoder_jupyter.models import process
 
     process.prepare(model)

@@ -282,11 +282,7 @@ LONGEST = 200
 
 
 def elements_of(text: str) -> str:
-    """The type of the elements of a list, or of the values of a dict, in canonical form; "" if it is not given.
-
-    Args:
-        text: such as `list[str]`, `dict[str, list[float]]`, `Dict[str, Any]`.
-    """
+    """The type of the elements of a list, or of the values of a dict, in canonical form; "" if it is not given."""
     try:
         node = parse_expression(text) if len(text) <= LONGEST else None
         return _inner(node, 0) if isinstance(node, ast.Subscript) else ""
@@ -295,11 +291,7 @@ def elements_of(text: str) -> str:
 
 
 def _inner(node: ast.Subscript, depth: int) -> str:
-    """The type between the brackets.
-
-    Raises:
-        ValueError: it is not a JSON type.
-    """
+    """The type between the brackets."""
     name = _name(node.value)
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     if name == "dict" and len(parts) == 2 and _written(parts[0], depth + 1) == "str":

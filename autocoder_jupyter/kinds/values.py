@@ -183,7 +183,6 @@ class Kind:
     Args:
         python: the class in the notebook, as `module:name`; the module is imported when it is needed.
         annotation: how it is written in a solution.
-        form: its group.
         words: names that models use for it, in lower case and without separators.
         aliases: names of other classes that also mean this type.
         accept: returns a value in the form that is sent, or `REFUSED` for a value of another type. Tables were
@@ -193,7 +192,6 @@ class Kind:
         from_json: converts a default from JSON. Raises ValueError or TypeError if it is not valid.
         source: such a default as an expression in a solution.
         from_iso: returns a time in canonical ISO format. Raises ValueError if it is not valid.
-        iso_example: an example of that format.
         parse: parses the text of a form field. Raises ValueError or TypeError. None if it cannot be typed.
         expects: a description of the text that `parse` accepts.
         placeholder: the placeholder of an empty form field.

@@ -63,9 +63,6 @@ class CommChannel:
     Args:
         on_message: called with the data of each message.
         on_refused: called when a front end closes the comm.
-
-    Raises:
-        ImportError: this kernel has no comms.
     """
 
     def __init__(self, on_message: OnMessage, on_refused: OnRefused) -> None:
@@ -152,7 +149,6 @@ class PageLink:
 
     Args:
         notebook: the notebook whose jobs and variables are sent.
-        open_channel: creates the channel to the pages.
         now: a clock in seconds.
     """
 

@@ -24,12 +24,7 @@ def can_serve_extension() -> bool:
 
 
 def serves(command: Sequence[str], shared: Sequence[str] = _SHARED) -> bool:
-    """Whether the extension is installed where a server that was started with this command looks for it.
-
-    Args:
-        command: the command line of the server: its Python, then `jupyter-lab` or `-m jupyterlab`.
-        shared: folders that all environments share.
-    """
+    """Whether the extension is installed where a server that was started with this command looks for it."""
     if not command or not Path(command[0]).is_absolute():
         return True
     own = Path(command[0]).parent.parent / "share"

@@ -23,12 +23,7 @@ _registered: dict[int, tuple[AutocodeMagics, Completion, ResultDisplay, Any, Wai
 
 
 def register(shell: Any, jobs: Jobs | None = None) -> AutocodeMagics:
-    """Add the magics, `%config Autocode`, completion and the inspector of a result to a shell.
-
-    Args:
-        shell: IPython's.
-        jobs: used instead of `autocoder_jupyter.jobs`.
-    """
+    """Add the magics, `%config Autocode`, completion and the inspector of a result to a shell."""
     unregister(shell)
     magics = AutocodeMagics(shell, jobs)
     completion = Completion(magics.notebook)

@@ -46,7 +46,6 @@ class FailureWords:
     """The text of a failure.
 
     Args:
-        what: the text after the name.
         hint: the next step, if there is an attempt to look at; `{name}` is replaced by the name.
     """
 
@@ -71,21 +70,7 @@ def wait_in_cell(
     ending: FailureWords = NO_FUNCTION,
     asks: bool = False,
 ) -> bool:
-    """Wait until the job ends. A first interrupt ends the waiting, a second one soon after cancels the job.
-
-    Args:
-        launch: the job to wait for.
-        progress: called regularly on this thread.
-        ending: the text of a failure.
-        asks: whether `progress` asks for consent. If not, a message explains how to give it.
-
-    Returns:
-        Whether it ended; False if it continues in the background.
-
-    Raises:
-        GenerationFailed: it ended without a function that passed.
-        AutocodeError: the error of the generation, such as a missing key or sandbox, or a cancellation.
-    """
+    """Wait until the job ends. A first interrupt ends the waiting, a second one soon after cancels the job."""
     try:
         _until_done(launch, progress, asks=asks)
     except KeyboardInterrupt:
@@ -156,15 +141,7 @@ def show_job(
     notices: tuple[str, ...] = (),
     views: tuple[View[Any], ...] | None = None,
 ) -> Launch:
-    """Bind the name of a job to its result and show its card.
-
-    Args:
-        notebook: the notebook of the job.
-        job: the job.
-        card: its card, which already listens to its events.
-        notices: messages to the user. A terminal prints them; elsewhere the card shows them.
-        views: show the card here instead of in the output of the cell.
-    """
+    """Bind the name of a job to its result and show its card."""
     notebook.namespace[job.name] = job.result
     started = Launch(job, card, notebook.cell_id)
     notebook.launched[job.name] = started
@@ -204,19 +181,7 @@ def wait_for(
     *,
     asks_consent: bool = False,
 ) -> None:
-    """Wait in the cell until a job has ended.
-
-    Args:
-        notebook: the notebook of the cell.
-        started: the job to wait for.
-        tell: prints the progress in a terminal.
-        ask: asks the user at a prompt, because clicks do not reach a kernel that runs a cell.
-        ending: the text of a failure.
-        asks_consent: whether `ask` also asks for consent. If not, a message explains how to give it.
-
-    Raises:
-        GenerationFailed, Cancelled: the job failed or was cancelled.
-    """
+    """Wait in the cell until a job has ended."""
 
     def decline() -> None:
         if started.job.pending_approval is not None:
@@ -252,11 +217,7 @@ def _views(notebook: Notebook, started: Launch) -> Iterator[View[Any]]:
 
 
 def run_cell(notebook: Notebook, line: str, body: str) -> None:
-    """Run a cell.
-
-    Raises:
-        AutocodeError: the cell is not valid, or the cell waited and the generation failed.
-    """
+    """Run a cell."""
     command = parse_cell(line, body)
     if command.help:
         print(help_text())
@@ -294,12 +255,7 @@ def _to_know(command: CellCommand, request: Request, notebook: Notebook, config:
 
 
 def without_effect(given: Iterable[str], backend: Backend) -> tuple[str, ...]:
-    """A sentence for each option of a cell that has no effect with its backend.
-
-    Args:
-        given: names of the options.
-        backend: the cell's.
-    """
+    """A sentence for each option of a cell that has no effect with its backend."""
     idle = settings_without_effect(backend)
     return tuple(
         f"{option.flags[0]} has no effect here: it is only for --backend {idle[option.field]}."
@@ -341,11 +297,7 @@ def build_request(command: CellCommand, notebook: Notebook) -> Request:
 
 
 def refuse_to_shadow(namespace: Mapping[str, Any], name: str, *, replace: bool) -> None:
-    """Refuse a name that is already another variable of the notebook.
-
-    Raises:
-        InvalidRequest: the name is taken.
-    """
+    """Refuse a name that is already another variable of the notebook."""
     if replace or name not in namespace or is_ours(namespace[name]):
         return
     kind = type(namespace[name]).__name__
@@ -365,20 +317,7 @@ def launch(
     draft: Draft | None = None,
     views: tuple[View[FunctionRun], ...] | None = None,
 ) -> None:
-    """Start a job, bind its name to the pending result at once, and show its card with the notices.
-
-    Args:
-        notebook: the notebook of the cell.
-        request: what to generate.
-        config: the settings.
-        waits: whether the cell waits until the job has ended.
-        notices: messages to the user, shown above the card.
-        draft: code and tests to start from, instead of the recorded ones.
-        views: show the card here instead of in the output of the cell.
-
-    Raises:
-        GenerationFailed, Cancelled: the cell waited, and the job failed or was cancelled.
-    """
+    """Start a job, bind its name to the pending result at once, and show its card with the notices."""
     root = notebook.journal_root
     refinement = request.wishes[-1] if request.wishes and draft is None else ""
     backend = "" if config.backend == AgentConfig.backend else config.backend

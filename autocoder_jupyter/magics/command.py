@@ -60,13 +60,11 @@ class Written:
 
     Args:
         flag: as written: `-o`, `--share`.
-        word: index of its word.
         option: what the flag stands for; None if there is no such option.
         text: the value without the quotes around it; None if there is none.
         text_word: index of the word that holds the value; `word` itself for `--share=rows`.
         text_start: where the value begins in that word.
         value: what the text stands for; None if there is an error, and True for a flag.
-        error: what is wrong with it.
         error_in_value: whether the error is about the value, not about the flag.
     """
 
@@ -86,9 +84,6 @@ def split_words(text: str) -> list[str]:
 
     So `-c "a b"` gives `a b`, and `-s logs=File("my logs.txt")` is one word and still an expression. `shlex` would
     remove the quotes of that expression.
-
-    Raises:
-        InvalidRequest: a quote is not closed, or the line is too long.
     """
     if len(text) > LONGEST_LINE:
         raise InvalidRequest(
@@ -112,11 +107,7 @@ def split_words(text: str) -> list[str]:
 
 
 def read_arguments(words: list[str], flags: Mapping[str, Option]) -> Arguments:
-    """Separate positional words from flags, and convert the values of the flags.
-
-    Raises:
-        InvalidRequest: a flag is unknown or repeated, or its value is missing, unexpected or of the wrong kind.
-    """
+    """Separate positional words from flags, and convert the values of the flags."""
     positional, written = read_flags(words, flags)
     given: dict[str, Any] = {}
     for one in written:
@@ -132,11 +123,7 @@ def read_arguments(words: list[str], flags: Mapping[str, Option]) -> Arguments:
 
 
 def read_flags(words: list[str], flags: Mapping[str, Option]) -> tuple[list[int], list[Written]]:
-    """Tell positional words from flags and their values, and find everything that is wrong with the flags.
-
-    Returns:
-        The indices of the positional words, and the flags in order. Nothing is raised: errors are in the flags.
-    """
+    """Tell positional words from flags and their values, and find everything that is wrong with the flags."""
     positional: list[int] = []
     written: list[Written] = []
     seen: set[str] = set()
@@ -201,11 +188,7 @@ _SUFFIX = re.compile(r"(?:\.[A-Za-z0-9_]+)+$")
 
 
 def parse_output(text: str) -> OutputSpec:
-    """An output from `name: type`. A file may have its suffix in the name: `summary.csv: File`.
-
-    Raises:
-        InvalidRequest: the type does not exist, the name is missing, or there is a default.
-    """
+    """An output from `name: type`. A file may have its suffix in the name: `summary.csv: File`."""
     name, type_text, default = _parts("-o", text)
     if default is not None:
         raise InvalidRequest(f"-o {text!r} has a default, and an output cannot have one.")
@@ -214,11 +197,7 @@ def parse_output(text: str) -> OutputSpec:
 
 
 def parse_input(text: str) -> InputSpec:
-    """An input from `name: type` or `name: type = default`. The default is a Python literal; times are ISO text.
-
-    Raises:
-        InvalidRequest: the type does not exist, the name is missing, or the default has another type.
-    """
+    """An input from `name: type` or `name: type = default`. The default is a Python literal; times are ISO text."""
     name, type_text, default = _parts("-i", text)
     type_name, elements = _type("-i", name, type_text, INPUT_TYPE_NAMES)
     if default is None:
@@ -321,7 +300,6 @@ class CellCommand:
     """One parsed `%%autocode` cell.
 
     Args:
-        name: the variable to bind.
         prompt: the text of the request, as it was written.
         outputs, inputs: the declared outputs and inputs.
         samples: the data of `-s`.
@@ -333,8 +311,6 @@ class CellCommand:
         renames: the name of a column in the data, by the name that the function reads.
         split: how it must be able to be called for pieces of its largest table; "" if that is not demanded.
         mode: `function`, or `tools` for code that calls functions of the notebook.
-        tools: those functions.
-        continues: the conversation to continue.
         settings: the options of the cell that are settings, by name.
         help: whether the cell asks for the help text; then the rest is empty.
     """
@@ -360,11 +336,7 @@ class CellCommand:
 
 
 def parse_cell(line: str, body: str) -> CellCommand:
-    """Parse a cell: its first line, the option lines directly below it, and the text.
-
-    Raises:
-        InvalidRequest: the cell is not valid; the message describes the first error.
-    """
+    """Parse a cell: its first line, the option lines directly below it, and the text."""
     option_text, written = split_cell(line, body)
     prompt = without_quotes(written)
     words = split_words(option_text)
@@ -406,11 +378,7 @@ def parse_cell(line: str, body: str) -> CellCommand:
 
 
 def require_prompt(prompt: str) -> None:
-    """Require a request.
-
-    Raises:
-        InvalidRequest: it does not.
-    """
+    """Require a request."""
     require_unicode("The request", prompt)
     if not prompt.strip():
         raise InvalidRequest(
@@ -453,11 +421,7 @@ def _settings(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_name(positional: Sequence[str]) -> str:
-    """The name of a cell: its only word that belongs to no option.
-
-    Raises:
-        InvalidRequest: there is none, it cannot be the name of a variable, or there are more words.
-    """
+    """The name of a cell: its only word that belongs to no option."""
     if not positional:
         raise InvalidRequest("The cell has no name.", hint="Write %%autocode NAME, and the request below it.")
     name, *rest = positional
@@ -482,11 +446,7 @@ def read_name(positional: Sequence[str]) -> str:
 
 
 def read_sample(text: str) -> SampleOption:
-    """The name and the expression of `-s name=expression`.
-
-    Raises:
-        InvalidRequest: there is no name, or no expression of Python.
-    """
+    """The name and the expression of `-s name=expression`."""
     name, equals, expression = (part.strip() for part in text.partition("="))
     if not name.isidentifier() or keyword.iskeyword(name):
         raise InvalidRequest(f"-s {text!r} does not begin with a name.", hint="Write -s NAME or -s NAME=EXPRESSION.")
@@ -498,11 +458,7 @@ def read_sample(text: str) -> SampleOption:
 
 
 def read_rename(text: str) -> tuple[str, str]:
-    """The name that the function reads and the one that the data have, of `--rename price=unit_price`.
-
-    Raises:
-        InvalidRequest: one of them is missing.
-    """
+    """The name that the function reads and the one that the data have, of `--rename price=unit_price`."""
     reads, equals, has = (part.strip() for part in text.partition("="))
     if not equals or not reads or not has:
         raise InvalidRequest(
@@ -513,11 +469,7 @@ def read_rename(text: str) -> tuple[str, str]:
 
 
 def read_contract(text: str) -> tuple[str, str]:
-    """The input or output and the variable of `--contract name=@variable`.
-
-    Raises:
-        InvalidRequest: one of them is missing.
-    """
+    """The input or output and the variable of `--contract name=@variable`."""
     name, equals, variable = (part.strip() for part in text.partition("="))
     if not equals or not name or not _VARIABLE.fullmatch(variable):
         raise InvalidRequest(
@@ -528,11 +480,7 @@ def read_contract(text: str) -> tuple[str, str]:
 
 
 def read_check(text: str) -> str:
-    """The expression of `--check`.
-
-    Raises:
-        InvalidRequest: it is no expression of Python.
-    """
+    """The expression of `--check`."""
     _compiled("--check", text)
     return text.strip()
 
@@ -551,11 +499,7 @@ def _compiled(flag: str, expression: str) -> None:
 def doubled_names(
     *, outputs: Sequence[str], inputs: Sequence[str], samples: Sequence[str], contracts: Sequence[str]
 ) -> Iterator[tuple[str, int, InvalidRequest]]:
-    """Every name that is declared twice.
-
-    Returns:
-        (`-o`, `-i`, `-s` or `--contract`, index among the names of that flag, the error).
-    """
+    """Every name that is declared twice."""
     groups = {"-o": outputs, "-i": inputs, "-s": samples, "--contract": contracts}
     for flag, names in groups.items():
         for index, name in enumerate(names):

@@ -18,12 +18,7 @@ _OF_AN_INPUT = re.compile(r"(?:(?P<input>[^\W\d]\w*)\s*=\s*)?@(?P<variable>[^\W\
 
 
 def with_contracts(request: Request, command: CellCommand, namespace: Mapping[str, Any]) -> Request:
-    """The request with the schemas of the cell. The samples are validated, and are those that pandera returned.
-
-    Raises:
-        InvalidRequest: a variable holds no schema, or its input or output is missing or wrong.
-        ContractBroken: a sample does not satisfy its schema.
-    """
+    """The request with the schemas of the cell. The samples are validated, and are those that pandera returned."""
     contracts = dict(request.contracts) if command.refine else {}
     outputs = {spec.name for spec in request.outputs}
     for place, name, variable in _named(request, command, namespace):
@@ -51,11 +46,7 @@ def names_a_schema(text: str | None, namespace: Mapping[str, Any]) -> bool:
 
 
 def look_up(place: str, variable: str, namespace: Mapping[str, Any]) -> Any:
-    """The value of a variable, or of an attribute of a module or class.
-
-    Raises:
-        InvalidRequest: it does not exist.
-    """
+    """The value of a variable, or of an attribute of a module or class."""
     value = _found(variable, namespace)
     if value is _NOTHING:
         hint = did_you_mean(variable, schema_names(namespace), mark="@")

@@ -38,11 +38,7 @@ class ExampleOption:
 
 
 def parse_example(text: str) -> ExampleOption:
-    """Parse both sides of an example. The `@` before a name is optional.
-
-    Raises:
-        InvalidRequest: the example is not valid.
-    """
+    """Parse both sides of an example. The `@` before a name is optional."""
     sides, start = [""], 0
     for piece in _PIECES.finditer(text):
         sides[-1] += text[start : piece.start()] + (piece["text"] or "")
@@ -83,22 +79,14 @@ def _short(text: str) -> str:
 
 
 def collect_example(option: ExampleOption, namespace: Mapping[str, Any]) -> Example:
-    """Evaluate an example. The values are captured as they are now.
-
-    Raises:
-        InvalidRequest: an expression fails, or its value cannot be an input or an expected output.
-    """
+    """Evaluate an example. The values are captured as they are now."""
     given = tuple((name, _held(option, expression, namespace)) for name, expression in option.given)
     expected = tuple((name, _expected(option, expression, namespace)) for name, expression in option.expected)
     return Example(option.text, given, expected)
 
 
 def require_fit(request: Request) -> None:
-    """Check that the examples fit the declared inputs and outputs, before the model is asked.
-
-    Raises:
-        InvalidRequest: one does not fit.
-    """
+    """Check that the examples fit the declared inputs and outputs, before the model is asked."""
     if request.examples:
         from autocoder_jupyter.engine.acceptance import check_examples
         from autocoder_jupyter.engine.prepare import settle_inputs

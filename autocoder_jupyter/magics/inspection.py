@@ -47,12 +47,7 @@ def outputs_of(notebook: Notebook, result: CodeGenEvalResult) -> SampleOutputs |
 
 
 def subject_of(result: CodeGenEvalResult, outputs: SampleOutputs | None = None) -> Subject:
-    """The subject of an inspector for a result that is done.
-
-    Args:
-        result: the result.
-        outputs: its outputs on the sample, from `outputs_of`.
-    """
+    """The subject of an inspector for a result that is done."""
     from autocoder_jupyter.engine.journal import sent_record
 
     report, state = result.report, result.state
@@ -105,7 +100,6 @@ class NotebookCaller:
     """Calls the function from the inspector's form, with variables of the notebook.
 
     Args:
-        result: a successful result.
         namespace: of the notebook; it is not changed.
     """
 
@@ -141,11 +135,7 @@ class NotebookCaller:
         return _size(samples[name]) if name in samples else ""
 
     def captured(self, variable: str) -> Any:
-        """The value of a variable as it is now.
-
-        Raises:
-            InvalidRequest: it no longer exists, or is no longer data.
-        """
+        """The value of a variable as it is now."""
         from autocoder_jupyter.data.capture import capture
         from autocoder_jupyter.data.sources import elsewhere
         from autocoder_jupyter.types.of_flyte import has_data_of_flyte
@@ -199,18 +189,7 @@ class Inspectors:
         version_manager: VersionActions | None = None,
         outputs: SampleOutputs | None = None,
     ) -> Inspector:
-        """The inspector of a result. The inspector of an older result with that name is frozen.
-
-        Args:
-            result: a result that is done.
-            namespace: of the notebook.
-            editor: tests code and tests that the user has edited.
-            version_manager: manages the versions of its name.
-            outputs: its outputs on the sample, from `outputs_of`.
-
-        Raises:
-            ImportError: ipywidgets is not installed.
-        """
+        """The inspector of a result. The inspector of an older result with that name is frozen."""
         with self._lock:  # a pending result is shown from another thread
             return self._of(result, namespace, editor, version_manager, outputs)
 
@@ -299,24 +278,14 @@ def unfinished(notebook: Notebook, result: CodeGenEvalResult | CodeModeResult) -
 
 
 class PendingDisplay:
-    """Shows pending results in a separate output, because the output of a cell's value cannot be updated.
-
-    Args:
-        notebook: the notebook that shows them.
-        finished: formats a result that is done.
-    """
+    """Shows pending results in a separate output, because the output of a cell's value cannot be updated."""
 
     def __init__(self, notebook: Notebook, finished: Callable[[Any], dict[str, Any]]) -> None:
         self._notebook = notebook
         self._finished = finished
 
     def __call__(self, result: CodeGenEvalResult | CodeModeResult) -> None:
-        """Show a result, and return at once.
-
-        Raises:
-            NotImplementedError: tells IPython to use the other formatters. The result is done, or no user is there
-                to see the output change.
-        """
+        """Show a result, and return at once."""
         if result.done or self._notebook.is_terminal or self._notebook.is_headless:
             raise NotImplementedError
         from autocoder_jupyter.display.inspector.document import pending_html
@@ -361,12 +330,7 @@ class PendingDisplay:
 
 
 class NotebookEditor:
-    """Tests the code and tests that the user edits in an inspector.
-
-    Args:
-        notebook: the notebook of the result.
-        result: the result that is edited.
-    """
+    """Tests the code and tests that the user edits in an inspector."""
 
     def __init__(self, notebook: Notebook, result: CodeGenEvalResult) -> None:
         self._notebook = notebook
@@ -386,11 +350,7 @@ class NotebookEditor:
 
 
 class ResultDisplay:
-    """Formats results for IPython.
-
-    Args:
-        notebook: the notebook that shows them.
-    """
+    """Formats results for IPython."""
 
     def __init__(self, notebook: Notebook) -> None:
         self._notebook = notebook

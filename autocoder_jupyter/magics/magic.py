@@ -18,7 +18,6 @@ class AutocodeMagics(Magics):
     """The magics of one shell.
 
     Args:
-        shell: IPython's.
         jobs: used instead of `autocoder_jupyter.jobs`.
     """
 

@@ -34,12 +34,6 @@ def require_data(notebook: Notebook, command: CellCommand, request: Request) -> 
 
     Beside data that are passed, only a table is asked about that is named with certainty. A request that declares its
     inputs is meant, and one that is recorded was answered before.
-
-    Returns:
-        The command; with at signs if the user wants to pass these tables.
-
-    Raises:
-        InvalidRequest: nothing is to be sent, or there is no user to ask.
     """
     namespace, passes = notebook.namespace, bool(request.samples)
     own = [command.name, *(spec.name for spec in request.inputs), *(spec.name for spec in request.outputs)]
@@ -62,14 +56,7 @@ def require_data(notebook: Notebook, command: CellCommand, request: Request) -> 
 
 
 def require_frames(notebook: Notebook, command: CellCommand, request: CodeRequest) -> CellCommand:
-    """The same for a cell with `--mode tools`. Its tools may get the data, so one that passes none is meant.
-
-    Returns:
-        The command; with at signs if the user wants to pass these tables.
-
-    Raises:
-        InvalidRequest: nothing is to be sent, or there is no user to ask.
-    """
+    """The same for a cell with `--mode tools`. Its tools may get the data, so one that passes none is meant."""
     from autocoder_jupyter.jobs.code_job import load_record
 
     own = [command.name, *request.tools, *request.functions]
@@ -101,15 +88,7 @@ def _forgotten(
 def _asked(
     notebook: Notebook, command: CellCommand, found: Sequence[NameInProse], texts: Collection[str], *, passes: bool
 ) -> CellCommand:
-    """Ask about these names, or about a request without data if there are none.
-
-    Args:
-        notebook: the notebook of the cell.
-        command: the cell.
-        found: the names without an at sign.
-        texts: the texts that were answered before.
-        passes: whether the cell passes other data, or may do without.
-    """
+    """Ask about these names, or about a request without data if there are none."""
     marked = _marked(command.prompt, found)
     if not {command.prompt, command.prompt.strip()}.isdisjoint(texts) or (passes and not found):
         return command

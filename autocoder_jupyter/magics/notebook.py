@@ -172,8 +172,6 @@ class Launch:
     """A job that a cell started, and its card.
 
     Args:
-        job: the job.
-        card: shows the record of the job.
         cell_id: the id of the cell, if the front end sends it.
         started: seconds since 1970.
     """
@@ -189,11 +187,9 @@ class Notebook:
     """The shell, the settings, and the jobs that were started here.
 
     Args:
-        shell: IPython's.
         traits: the `%config` object.
         given_jobs: used instead of `autocoder_jupyter.jobs`.
         launched: the newest job that was started here, by name.
-        front_end: state that the JupyterLab extension adds.
         prepared: set when `prepare` was called.
         shown_notices: keys of messages that were shown in full; the next time they are shortened to one line.
         own_tests: the user's own tests, by the function's name, then by cell.
@@ -329,17 +325,7 @@ class Completion:
 
 
 def complete(text: str, row: int, before: str, notebook: Notebook) -> tuple[str, list[Offer]]:
-    """The completions at the cursor.
-
-    Args:
-        text: the whole cell.
-        row: line of the cursor, 0-based.
-        before: that line up to the cursor.
-        notebook: its variables and jobs are completed.
-
-    Returns:
-        The fragment that is replaced, and its completions; none in other cells.
-    """
+    """The completions at the cursor."""
     if text.startswith("%%autocode"):
         return _in_cell(text, row, before, notebook)
     if before.startswith("%autocode "):

@@ -28,12 +28,7 @@ _USAGE = "Write %%autocode_test NAME, then pytest functions."
 
 
 def run_test_cell(notebook: Notebook, line: str, body: str) -> None:
-    """Store the tests of a cell, and run them against the function if it exists already.
-
-    Raises:
-        InvalidRequest: the cell is not valid.
-        AutocodeError: the cell waits, and the generation failed.
-    """
+    """Store the tests of a cell, and run them against the function if it exists already."""
     arguments = read_arguments(split_words(line), _FLAGS)
     if len(arguments.positional) != 1 or not is_input_name(arguments.positional[0]):
         raise InvalidRequest("The cell does not say which function it tests.", hint=_USAGE)
@@ -105,19 +100,7 @@ def retest(
     views: tuple[View[FunctionRun], ...] | None = None,
     passed: Mapping[str, Any] | None = None,
 ) -> None:
-    """Start to test the user's code and tests. The name is bound to the new result.
-
-    Args:
-        notebook: the notebook.
-        name: the name of the function.
-        code: the module; by default the file on disk.
-        tests: its tests; by default the file on disk.
-        views: show the card here instead of in the output of the cell.
-        passed: its data by name, if this kernel has not generated it.
-
-    Raises:
-        InvalidRequest: there is no such function, nothing was edited, or the edited code cannot be tested.
-    """
+    """Start to test the user's code and tests. The name is bound to the new result."""
     from autocoder_jupyter.engine.start import edited_draft
 
     found = find_current_version(notebook, name, passed or {}, good=False)

@@ -21,7 +21,6 @@ class FolderPermissions:
     """The permissions that one folder asks for.
 
     Args:
-        folder: the folder.
         permissions: all of them, granted or not; never empty.
     """
 

@@ -64,7 +64,6 @@ class CellPlace:
     """A part of a cell.
 
     Args:
-        area: the kind of place.
         word: index of the word, among all words of the options.
         start, end: characters (code points) within the word, without its quotes, or within the request; all of it if
             `end` is None.
@@ -81,11 +80,7 @@ class Problem:
     """Something that is wrong, or probably not meant.
 
     Args:
-        severity: how bad it is.
-        what: the sentence.
-        hint: what to do about it.
         instead: a text that can take the place of the part that is underlined; empty if there is none.
-        at: the part that is underlined.
     """
 
     severity: Severity
@@ -98,16 +93,7 @@ class Problem:
 def find_problems(
     cell: str, namespace: Mapping[str, Any], may_replace: Callable[[], bool] = lambda: False
 ) -> list[Problem]:
-    """All problems of a cell, those first that the kernel would name first.
-
-    Args:
-        cell: the whole text, `%%autocode` included.
-        namespace: the variables of the notebook.
-        may_replace: tells whether a setting allows a cell to take the name of any variable.
-
-    Returns:
-        The problems; empty for a cell that only asks for help.
-    """
+    """All problems of a cell, those first that the kernel would name first."""
     line, _, body = cell.partition(MAGIC)[2].partition("\n")
     options, prompt = split_cell(line, body)
     try:

@@ -37,7 +37,6 @@ class TerminalProgress:
     Call it only on the thread that waits.
 
     Args:
-        card: the card of the run.
         has_prompt: whether a prompt asks for consent. If not, the card is printed, which says how to give it.
     """
 
@@ -79,11 +78,7 @@ def _pictures(run: FunctionRun) -> list[bytes]:
 
 
 def read_answers(questions: Sequence[PlanQuestion], words: Sequence[str]) -> tuple[str, ...]:
-    """One answer for each question: the option with a number, or the text itself; "" and "-" leave it to the plan.
-
-    Raises:
-        InvalidRequest: there are more answers than questions, or there is no option with a number.
-    """
+    """One answer for each question: the option with a number, or the text itself; "" and "-" leave it to the plan."""
     if len(words) > len(questions):
         raise InvalidRequest(
             f"There are {len(questions)} questions and {len(words)} answers.",

@@ -96,13 +96,7 @@ class NameInProse:
 
 
 def recognised(prose: str, names: Iterable[str], is_data: Callable[[str], bool]) -> list[NameInProse]:
-    """The variables that the prose names, each at its first mention, in order.
-
-    Args:
-        prose: the request.
-        names: the names of variables.
-        is_data: whether the variable with a name can be passed; asked only for names that occur.
-    """
+    """The variables that the prose names, each at its first mention, in order."""
     words = list(_WORD.finditer(prose))
     folded = [_singular(word[0]) for word in words]
     places: dict[str, list[int]] = {}

@@ -67,16 +67,7 @@ def _of_flyte(value: object) -> str:
 
 
 def collect_samples(command: CellCommand, namespace: Mapping[str, Any], *, may_sample: bool = True) -> dict[str, Any]:
-    """The data of a request, captured as they are now: each `@name` in order of occurrence, then those of `-s`.
-
-    Args:
-        command: the cell.
-        namespace: the variables of the notebook.
-        may_sample: whether a sample is drawn from a table whose rows are elsewhere; if not, it is refused.
-
-    Raises:
-        InvalidRequest: a name does not exist or is not data, or an expression fails.
-    """
+    """The data of a request, captured as they are now: each `@name` in order of occurrence, then those of `-s`."""
     from autocoder_jupyter.data.capture import require_plain
 
     named = {option.name: option.expression for option in command.samples}
@@ -99,11 +90,7 @@ def collect_samples(command: CellCommand, namespace: Mapping[str, Any], *, may_s
 
 
 def named_samples(names: Sequence[str], namespace: Mapping[str, Any]) -> dict[str, Any]:
-    """The data that a line passes by the names of their variables, captured as they are now.
-
-    Raises:
-        InvalidRequest: there is no such variable, or it is no data.
-    """
+    """The data that a line passes by the names of their variables, captured as they are now."""
     return _captured({name: referred(name, namespace, {}) for name in (name.removeprefix("@") for name in names)})
 
 
@@ -149,14 +136,7 @@ def hints(command: CellCommand, namespace: Mapping[str, Any]) -> tuple[str, ...]
 def unmarked(
     prompt: str, handed: Collection[str], declared: Collection[str], namespace: Mapping[str, Any]
 ) -> tuple[NameInProse, ...]:
-    """Frames and files that the prose names without an at sign, as words or nearly, at their first mention.
-
-    Args:
-        prompt: the prose.
-        handed: names of the data that the cell hands over.
-        declared: other names that the cell itself gives a meaning.
-        namespace: the variables of the notebook.
-    """
+    """Frames and files that the prose names without an at sign, as words or nearly, at their first mention."""
     known = {*handed, *declared, *columns_of(handed, namespace)}
     found = [
         one
@@ -187,11 +167,7 @@ def columns_of(names: Iterable[str], namespace: Mapping[str, Any]) -> Iterator[s
 
 
 def read_schema(schema: str | None, namespace: Mapping[str, Any]) -> str | None:
-    """The text of `--schema`; `@name` means the text in that variable. None if the variable holds a pandera schema.
-
-    Raises:
-        InvalidRequest: the variable does not exist, or is not text.
-    """
+    """The text of `--schema`; `@name` means the text in that variable. None if the variable holds a pandera schema."""
     if names_a_schema(schema, namespace):
         return None
     if schema is None or not re.fullmatch(r"@[A-Za-z_]\w*", schema.strip()):
@@ -213,11 +189,7 @@ def data_names(namespace: Mapping[str, Any]) -> list[str]:
 
 
 def referred(name: str, namespace: Mapping[str, Any], declared: Mapping[str, str]) -> Any:
-    """The value that `@name` stands for; None for a declared input that is no data.
-
-    Raises:
-        InvalidRequest: there is no such variable, or it is no data.
-    """
+    """The value that `@name` stands for; None for a declared input that is no data."""
     if name not in namespace:
         hint = did_you_mean(name, data_names(namespace), mark="@")
         raise InvalidRequest(
@@ -260,11 +232,7 @@ def without_rows(samples: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def require_variable(name: str, expression: str, namespace: Mapping[str, Any]) -> None:
-    """Require that the variable of `-s name=variable` exists; other expressions are not checked.
-
-    Raises:
-        InvalidRequest: it does not exist.
-    """
+    """Require that the variable of `-s name=variable` exists; other expressions are not checked."""
     if expression.isidentifier() and expression not in namespace:
         hint = did_you_mean(expression, data_names(namespace))
         raise InvalidRequest(f"-s {name}: there is no {expression!r} in the notebook.", hint=hint)

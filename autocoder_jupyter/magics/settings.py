@@ -34,11 +34,6 @@ if TYPE_CHECKING:
 def did_you_mean(word: str, known: Iterable[str], *, mark: str = "") -> str:
     """One line that suggests similar names, or else lists the known names; empty if there are none. Names may be those
     of columns or of folders, with any characters.
-
-    Args:
-        word: the misspelled word.
-        known: the known names.
-        mark: a prefix for each suggested name, such as `@`.
     """
     names = [name for name in dict.fromkeys(known) if name != word]  # the same name would be no help
     folded = {name.casefold(): name for name in names}
@@ -82,18 +77,13 @@ class Project:
 
     Args:
         folder: the folder of the pyproject.toml; if there is none, the folder where the search began.
-        values: the checked values, by setting.
     """
 
     folder: Path
     values: Mapping[str, Any] = field(default_factory=dict)
 
     def permissions(self, defaults: Mapping[str, Any]) -> tuple[Permission, ...]:
-        """The settings that need the user's permission. They do not depend on the machine or on the user's settings.
-
-        Args:
-            defaults: the default values. A value that allows no more than its default needs no permission.
-        """
+        """The settings that need the user's permission. They do not depend on the machine or on the user's settings."""
         return tuple(
             _permission(SETTINGS[name], value, self.values)
             for name, value in sorted(self.values.items())
@@ -102,12 +92,7 @@ class Project:
 
 
 def read_project(folder: Path) -> Project:
-    """The settings of the nearest pyproject.toml in a folder or its parents.
-
-    Raises:
-        InvalidRequest: the file cannot be read or is not TOML, or a key or a value of the table is wrong. Otherwise a
-            misspelled limit would be ignored silently.
-    """
+    """The settings of the nearest pyproject.toml in a folder or its parents."""
     place = next((place for place in (folder, *folder.parents) if _has_one(place)), None)
     if place is None:
         return Project(folder)
@@ -273,10 +258,8 @@ class Settings:
     """The effective settings of one cell.
 
     Args:
-        values: the values, by setting.
         origins: the source of each value: `flag`, `%config`, `pyproject.toml`, `JupyterLab`, `environment`,
             `default`.
-        folder: the folder of the pyproject.toml.
         permissions: the settings of that file that need the user's permission.
         waiting: those of them that are not used because the permission is missing.
     """
@@ -291,11 +274,7 @@ class Settings:
         return self.values[name]
 
     def agent_config(self) -> AgentConfig:
-        """The settings as the `AgentConfig` of the engine, checked like those of `AutoCoderAgent`.
-
-        Raises:
-            InvalidRequest: a setting has a value that is not allowed.
-        """
+        """The settings as the `AgentConfig` of the engine, checked like those of `AutoCoderAgent`."""
         from autocoder_jupyter.agent.settings import agent_config
         from autocoder_jupyter.settings.parameters import SYSTEM
         from autocoder_jupyter.types import ImageConfig, Resources
@@ -346,16 +325,6 @@ def resolve(
     The folder is not trusted. A value of its pyproject.toml is used as far as the option's `rule` allows. Beyond that
     it is used only with the user's permission, and never if it allows more than the user's own value on JupyterLab's
     page or in the environment. Flags and `%config` are the user's and take precedence.
-
-    Args:
-        flags: the settings of the cell.
-        traits: the settings of `%config`.
-        folder: the folder where the search for pyproject.toml begins; it continues in the parents.
-        environ: environment variables.
-        lab: the checked settings of JupyterLab's settings page.
-
-    Raises:
-        InvalidRequest: pyproject.toml or the environment has a value that is not allowed.
     """
     default = defaults()
     otherwise = _merged(("default", default), ("environment", read_environment(environ)), ("JupyterLab", lab or {}))
@@ -388,14 +357,7 @@ def _merged(*layers: tuple[str, Mapping[str, Any]]) -> dict[str, tuple[str, Any]
 
 
 def _standing(option: Option, wanted: Any, otherwise: Any, *, own: bool) -> Literal["holds", "waits", "never"]:
-    """The status of a value of a folder: it is used, it waits for permission, or the user's own setting excludes it.
-
-    Args:
-        option: the setting.
-        wanted: the value of the folder.
-        otherwise: the value that is used without the folder.
-        own: whether `otherwise` was set by the user.
-    """
+    """The status of a value of a folder: it is used, it waits for permission, or the user's own setting excludes it."""
     if option.rule == "free":
         return "holds"
     if option.rule == "stricter":
@@ -415,12 +377,7 @@ def defaults() -> dict[str, Any]:
 
 
 def read_lab(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Check the settings of JupyterLab's settings page. None, "" and a dictionary without values mean *not set*.
-
-    Returns:
-        The valid settings by name, and one sentence for each invalid one. No exception is raised, because one wrong
-        value must not disable the others.
-    """
+    """Check the settings of JupyterLab's settings page. None, "" and a dictionary without values mean *not set*."""
     usable, refused = {}, {}
     for name, value in values.items():
         if value is None or value in ("", {}):
@@ -437,11 +394,7 @@ def read_lab(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]
 
 
 def read_environment(environ: Mapping[str, str]) -> dict[str, Any]:
-    """Read the settings of `AUTOCODE_…` variables. An empty variable means *not set*.
-
-    Raises:
-        InvalidRequest: a value is not allowed.
-    """
+    """Read the settings of `AUTOCODE_…` variables. An empty variable means *not set*."""
     values = {}
     for option in SETTINGS.values():
         text = environ.get(option.variable, "")

@@ -39,11 +39,6 @@ def drawn(pictures: Iterable[bytes], environ: Mapping[str, str], stream: TextIO)
     They are empty if the stream is no terminal, or if its environment does not say that it draws pictures. The terminal
     is not asked: its answer would arrive between the keys that the user types. Inside of tmux or screen no picture is
     drawn, because these pass none on.
-
-    Args:
-        pictures: the pictures.
-        environ: the environment variables.
-        stream: where the escape codes will be written.
     """
     codes = None
     if stream.isatty() and "TMUX" not in environ and "STY" not in environ:

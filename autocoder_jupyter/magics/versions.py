@@ -37,7 +37,6 @@ class CurrentVersion:
 
     Args:
         request: the request, with the samples of this kernel's run, or those that the user passes now.
-        report: the report of the version.
     """
 
     request: Request
@@ -51,15 +50,6 @@ def find_current_version(
 
     Waits for a running job of that name. If the name was bound to another version since (`restore`, `pin`), that
     version is the one in this kernel, with the data that the job had.
-
-    Args:
-        notebook: the notebook.
-        name: the name of the function.
-        passed: the data that the user passes now, by name, for a function that this kernel has not generated.
-        good: whether only a version that passed is accepted; otherwise the newest, which may have failed.
-
-    Raises:
-        InvalidRequest: data that it was generated for are not passed.
     """
     versions, job = Versions(notebook.journal_root, name), notebook.jobs.current(name)
     if job is not None and (version := _bound_since(notebook, versions, job)) is not None:
@@ -90,16 +80,6 @@ def recorded_request(versions: Versions, version: Version, passed: Mapping[str, 
 
     The record is not trusted: it only names the data, which the user passes; no variable is looked up because a file
     names it.
-
-    Args:
-        versions: the versions of a name.
-        version: one of them.
-        passed: data of the notebook that the user passes now, by name.
-        own_tests: the tests of the user's cells in this kernel; "" if there are none.
-
-    Raises:
-        InvalidRequest: some of the data are not passed, the request has parts that are not in its folder, or its inputs
-            or outputs do not have the expected form.
     """
     record, report = versions.request(version.id), version.report
     named = [name for name in record["samples"] if isinstance(name, str)] if _is_dict(record, "samples") else []
@@ -175,11 +155,7 @@ _AS_WRITTEN = tuple(
 
 
 def given_fields(command: CellCommand, notebook: Notebook) -> dict[str, Any]:
-    """The fields that a cell gives, without its text and its contracts.
-
-    Raises:
-        InvalidRequest: a name of the cell is not in the notebook, or has a value that cannot be used.
-    """
+    """The fields that a cell gives, without its text and its contracts."""
     looked_up = {
         "samples": collect_samples(command, notebook.namespace),
         "schema": read_schema(command.schema, notebook.namespace),
@@ -197,9 +173,6 @@ def refined_request(command: CellCommand, notebook: Notebook) -> Request:
 
     Waits for a running job of that name, so that *Run All* works. A change that was made already is not made twice:
     the request is then that of the version which has it.
-
-    Raises:
-        InvalidRequest: there is no function of that name, or none that passed its tests.
     """
     from autocoder_jupyter.data.renames import renamed_samples
 
@@ -219,9 +192,6 @@ def refined_request(command: CellCommand, notebook: Notebook) -> Request:
 def _require_not_pinned(name: str, change: str, versions: Versions) -> None:
     """Refuse a new change of a pinned function: the pinned version would be used as it is. A change that was made
     before is no new one, so that a notebook still runs from top to bottom; its card says that it is not used.
-
-    Raises:
-        InvalidRequest: the function is pinned, and no version has the change.
     """
     pinned = versions.pinned()
     if pinned is not None and not any(change in version.report.wishes for version in versions.all()):
@@ -278,7 +248,6 @@ class VersionManager:
 
     Args:
         notebook: the notebook in which the name is bound.
-        name: the name of the function.
     """
 
     def __init__(self, notebook: Notebook, name: str) -> None:
@@ -454,11 +423,7 @@ def bind(notebook: Notebook, name: str, version: Version, held: CodeGenEvalResul
 
 
 def require_idle(notebook: Notebook, name: str) -> None:
-    """Require that no job of this name is running.
-
-    Raises:
-        InvalidRequest: one is running.
-    """
+    """Require that no job of this name is running."""
     job = notebook.jobs.current(name)
     if job is not None and not job.done:
         raise InvalidRequest(f"{name} is running.", hint=f"Wait until it is done, or run %autocode cancel {name}.")

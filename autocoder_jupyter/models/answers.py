@@ -197,21 +197,7 @@ async def ask_until_readable(
     *,
     listener: Listener = SILENT,
 ) -> tuple[REPAIR_T, tuple[Exchange, ...]]:
-    """Ask until `read` accepts an answer.
-
-    Args:
-        model: the model to ask.
-        question: the first question.
-        read: reads an answer; it raises `Unreadable` if the answer cannot be used.
-        listener: follows all its answers.
-
-    Returns:
-        The result of `read`, and all exchanges.
-
-    Raises:
-        UnusableAnswer: no answer can be used after `REPAIRS` repairs.
-        ModelError: see `LanguageModel.ask`.
-    """
+    """Ask until `read` accepts an answer."""
     exchanges: list[Exchange] = []
     asked = question
     while True:
@@ -273,15 +259,6 @@ async def ask_code(
 ) -> tuple[str, tuple[Exchange, ...]]:
     """Ask for Python source that parses.
 
-    Args:
-        model: the model to ask.
-        question: the question.
-        must_define: name that the module must define at its top level.
-        listener: follows all its answers.
-
-    Returns:
-        The source, and the exchanges that were needed.
-
     Raises:
         UnusableAnswer: no answer has such source, also after the repairs.
         ModelError: see `LanguageModel.ask`.
@@ -302,9 +279,6 @@ def extract_code(text: str, *, must_define: str | None = None) -> str:
     It may be in fences of any kind, in the `code` field of a JSON object, between text, or alone. Blocks tagged as
     Python are preferred to untagged ones. Of several, the block that defines `must_define` is used, then the largest,
     then the last.
-
-    Raises:
-        NotCode: nothing in it parses; the message shows the first wrong line.
     """
     text = text[:_LONGEST_ANSWER].replace("\r\n", "\n").lstrip("\ufeff")
     for found in (_whole(text), _in_json(text), _in_fences(text), _between_prose(text)):
@@ -436,16 +410,6 @@ async def ask_structured(
     The prompt always contains the schema as text, so that the question and its key are the same for every model. If the
     model supports it, the client also sends the schema as `response_format`.
 
-    Args:
-        model: the model to ask.
-        question: the question.
-        answer_type: the type of the record.
-        require: raises `Unreadable` for a record that fits the schema but cannot be used.
-        listener: follows all its answers.
-
-    Returns:
-        The record, and the exchanges that were needed.
-
     Raises:
         UnusableAnswer: no answer fits, also after the repairs.
         ModelError: see `LanguageModel.ask`.
@@ -463,11 +427,7 @@ async def ask_structured(
 
 
 def read_record(answer: str, answer_type: type[T]) -> T:
-    """The record in an answer: the largest JSON object that fits.
-
-    Raises:
-        Unreadable: no object fits; the message says what is wrong with the largest.
-    """
+    """The record in an answer: the largest JSON object that fits."""
     complaints = []
     for candidate in objects_in(answer):
         given = valid_record(_without_nulls(_unwrapped(candidate, answer_type), answer_type))

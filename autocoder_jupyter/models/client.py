@@ -64,7 +64,6 @@ class LiteLLMModel:
 
     Args:
         config: the model, its key and its address. `config.params` go to litellm and override the question's own.
-        patience: how transient faults are retried.
         limited: whether the cost is limited. Then a model with an unknown price is not asked.
         on_loading: called with True when the import of litellm begins, and with False when it ends.
         on_send: called with each request before it is sent.
@@ -95,10 +94,6 @@ class LiteLLMModel:
 
     async def ask(self, question: Question, listener: Listener = SILENT) -> Exchange:
         """One complete answer. A cancel closes the connection at once.
-
-        Args:
-            question: the question.
-            listener: follows it.
 
         Raises:
             AuthenticationFailed: no key, a refused key, or no credit. Not retried.

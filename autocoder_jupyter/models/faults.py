@@ -62,7 +62,6 @@ class Passing:
     """A transient fault.
 
     Args:
-        reason: what happened, in words.
         retry_after: the pause that the service asks for, in seconds.
         tries: the maximum number of calls, if more would not help.
         hint: what the user can do if it stays.
@@ -89,11 +88,7 @@ class EndedEarly(ResponseFault):
 
 
 class Silent(ResponseFault):
-    """No content arrived for too long.
-
-    Args:
-        seconds: the limit.
-    """
+    """No content arrived for too long."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"no content for {seconds:g} s")
@@ -273,13 +268,7 @@ class CutOff(Exception):
 
 
 def cut_off_error(exchange: Exchange, why: str, *, shortened: bool) -> AutocodeError:
-    """The error for an answer that was cut off. Its cause is a `CutOff`.
-
-    Args:
-        exchange: the exchange.
-        why: what was exceeded.
-        shortened: whether the answer could have fewer tokens than usual, because of the budget.
-    """
+    """The error for an answer that was cut off. Its cause is a `CutOff`."""
     error: AutocodeError
     if shortened:
         error = BudgetSpent(
@@ -303,14 +292,7 @@ def exchange_of(error: BaseException) -> Exchange | None:
 
 
 def stopped(question: Question, config: ModelConfig, spent: Usage, seconds: float) -> Exchange:
-    """The exchange of a question whose caller stopped waiting. It is recorded, and asked again.
-
-    Args:
-        question: the question.
-        config: the model.
-        spent: the tokens that were charged; those of the answer are estimated from what arrived.
-        seconds: how long the caller waited.
-    """
+    """The exchange of a question whose caller stopped waiting. It is recorded, and asked again."""
     return Exchange(
         stage=question.stage,
         key=question_key(question, config),
@@ -325,12 +307,7 @@ def stopped(question: Question, config: ModelConfig, spent: Usage, seconds: floa
 
 @dataclass(frozen=True)
 class OnlyLonger:
-    """A meter that allows a question only if its answer may be longer than the one that was cut off.
-
-    Args:
-        meter: the meter that decides then.
-        cut: the exchange that was cut off.
-    """
+    """A meter that allows a question only if its answer may be longer than the one that was cut off."""
 
     meter: Meter
     cut: Exchange
@@ -375,15 +352,7 @@ class Patience:
     total: float = 300.0
 
     def pause(self, failures: int, elapsed: float, retry_after: float | None, tries: int | None = None) -> float | None:
-        """Seconds to wait after this many failures and `elapsed` seconds; None to give up.
-
-        Args:
-            failures: the number of calls that failed.
-            elapsed: the seconds since the first one.
-            retry_after: the pause that the service asks for. A call before it would be refused as well, so there is
-                none if it does not fit into `total`.
-            tries: the maximum number of calls for this fault, if it is less than that of all.
-        """
+        """Seconds to wait after this many failures and `elapsed` seconds; None to give up."""
         if failures >= min(self.tries, tries or self.tries):
             return None
         backoff = min(self.first * 2.0 ** (failures - 1) * _jitter.uniform(0.5, 1.0), self.longest)

@@ -70,9 +70,6 @@ def load_client(model: str) -> None:
     """Import the modules that litellm's first request to a model would import on the event loop. Blocks for seconds.
 
     Many providers are reached with openai's client, which has more than 400 modules.
-
-    Args:
-        model: the model's name for litellm. For an unknown model nothing is imported; its call reports the error.
     """
     litellm = load()
     try:
@@ -220,11 +217,7 @@ def cost_of(usage: Usage, config: ModelConfig, litellm: ModuleType) -> float | N
 
 
 def require_price(config: ModelConfig, litellm: ModuleType) -> None:
-    """Check that the cost of a question can be computed. Blocks like `cost_of`.
-
-    Raises:
-        ModelError: the price of the model is unknown.
-    """
+    """Check that the cost of a question can be computed. Blocks like `cost_of`."""
     if cost_of(Usage(input_tokens=1000, output_tokens=1000), config, litellm) is None:
         raise ModelError(
             f"The price of {config.model} is not known, so max_cost cannot be kept. Nothing was sent.",
@@ -244,12 +237,7 @@ def _is_price(value: Any) -> TypeGuard[float]:
 
 
 def describe(config: ModelConfig) -> dict[str, Any]:
-    """Facts about a model for the user, never the key itself. Imports litellm, so the first call blocks for seconds.
-
-    Returns:
-        `model`, `provider`, `api_base`, `key_variable`, `key_set`, `context_window` and `max_output` (tokens),
-        `input_price` and `output_price` (US dollars per million tokens), `structured_output`. None means unknown.
-    """
+    """Facts about a model for the user, never the key itself. Imports litellm, so the first call blocks for seconds."""
     litellm = load()
     variable = preflight.key_variable(config, litellm)
     info: dict[str, Any] = {}
@@ -278,15 +266,7 @@ def _per_million(price: float | None) -> float | None:
 def worst_case(
     messages: Iterable[Mapping[str, Any]], schema: object, room: int, config: ModelConfig, litellm: ModuleType
 ) -> Worst:
-    """The maximum usage of one request. Blocks like `cost_of`.
-
-    Args:
-        messages: the messages of the request.
-        schema: the schema that is sent with them, if any.
-        room: the maximum number of tokens of the answer.
-        config: the model.
-        litellm: the litellm module, for the price.
-    """
+    """The maximum usage of one request. Blocks like `cost_of`."""
     texts = [str(message.get("content") or "") for message in messages]
     texts += [json.dumps(schema, default=str)] if schema is not None else []
     asked = round(MARGIN * sum(estimate_tokens(text) + _AROUND_A_MESSAGE for text in texts))

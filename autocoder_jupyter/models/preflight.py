@@ -62,11 +62,7 @@ def _letters(name: str) -> str:
 
 
 def find_key(config: ModelConfig, litellm: ModuleType) -> str | None:
-    """The key to pass; None if litellm finds it itself or the parameters contain one.
-
-    Raises:
-        AuthenticationFailed: the variable that should hold the key is not set.
-    """
+    """The key to pass; None if litellm finds it itself or the parameters contain one."""
     if "api_key" in config.params:
         return None
     if config.api_key:
@@ -80,11 +76,7 @@ def find_key(config: ModelConfig, litellm: ModuleType) -> str | None:
 
 
 def named_key(config: ModelConfig) -> str:
-    """The key in the variable that `config.api_key` names.
-
-    Raises:
-        AuthenticationFailed: the variable is not set.
-    """
+    """The key in the variable that `config.api_key` names."""
     key = os.environ.get(config.api_key or "", "").strip()
     if not key:
         raise AuthenticationFailed(
@@ -176,13 +168,7 @@ _NO_SUCH_NAME = frozenset({socket.EAI_NONAME, getattr(socket, "EAI_NODATA", sock
 
 
 def check(config: ModelConfig) -> None:
-    """Refuse a model that certainly cannot be asked. Blocks: it opens and closes a connection to the user's address.
-
-    Raises:
-        AuthenticationFailed: the variable for the key is not set.
-        UnknownModel: no provider of such a model is known.
-        ModelUnavailable: nothing answers at the address.
-    """
+    """Refuse a model that certainly cannot be asked. Blocks: it opens and closes a connection to the user's address."""
     require_provider(config)
     require_key(config)
     require_address(config)
@@ -388,11 +374,7 @@ async def _read(reader: asyncio.StreamReader) -> bytes:
 
 
 def read_models(answer: bytes) -> tuple[str, ...]:
-    """The names of models in an answer with its head. What cannot be a name, and further ones, are left out.
-
-    Raises:
-        ValueError: it is not a list of models.
-    """
+    """The names of models in an answer with its head. What cannot be a name, and further ones, are left out."""
     head, _, body = answer.partition(b"\r\n\r\n")
     if not re.match(rb"HTTP/1\.[01] 200\b", head):
         raise ValueError("the server does not list models")

@@ -45,7 +45,6 @@ class Order:
 
     Args:
         config, patience, limited: see `LiteLLMModel`.
-        question: the question.
         tells: whether each request is reported before it is sent.
         variables: the environment, if it is another one than that of the order before. Keys of models are in it.
         folder: the working folder, to which paths of credentials may be relative.
@@ -61,11 +60,7 @@ class Order:
 
 
 class RemoteModel:
-    """A `ConfiguredModel` that is asked in the process of models, or here if `uses_process` says so.
-
-    Args:
-        here: the same model in this process.
-    """
+    """A `ConfiguredModel` that is asked in the process of models, or here if `uses_process` says so."""
 
     def __init__(self, here: LiteLLMModel) -> None:
         self._here = here
@@ -143,11 +138,7 @@ def _shared() -> ModelProcess | None:
 
 
 class ModelProcess:
-    """One process of models. It ends with the one that started it.
-
-    Raises:
-        OSError: it cannot be started.
-    """
+    """One process of models. It ends with the one that started it."""
 
     def __init__(self) -> None:
         self._owner = os.getpid()
@@ -268,9 +259,7 @@ class _Talk:
 
     Args:
         inbox: the messages about it; None if the process ended.
-        send: sends a message about it.
         listener, on_send: follow the question.
-        loading: told when the import is over.
     """
 
     def __init__(

@@ -84,7 +84,6 @@ class Tab:
     """A meter that also sums up what it allowed.
 
     Args:
-        meter: the meter that decides.
         on_granted: called when a request is allowed, just before it is sent.
     """
 
@@ -145,8 +144,6 @@ class AnswerForm:
     """The form of a structured answer. Unlike its type it can be sent to another process.
 
     Args:
-        name: name of the type.
-        schema: its JSON schema.
         strict: the schema for a strict mode; None if it cannot be strict.
     """
 
@@ -280,7 +277,6 @@ class Question:
             `form`.
         form: the form of a structured answer; None for text.
         max_tokens: the maximum number of tokens of the answer.
-        temperature: sampling temperature.
         variant: distinguishes intentional repetitions of the same question.
     """
 

@@ -197,8 +197,6 @@ class SentRequest:
     """One request.
 
     Args:
-        stage: its purpose.
-        key: content key of the question.
         to: address of the service, without passwords and keys.
         body: the JSON that is sent, without headers, because these contain keys.
         number: the id of the request. A second report with the same number corrects the first.
@@ -223,7 +221,6 @@ class Announcer:
 
     Args:
         stage, key: stage and key of the question.
-        on_send: called with the request.
     """
 
     def __init__(self, stage: str, key: str, on_send: OnSend) -> None:
@@ -251,11 +248,7 @@ class Announcer:
             self._tell(_whole(self._announced))
 
     def require_told(self, arguments: Mapping[str, Any]) -> None:
-        """If litellm did not report the request, report the arguments instead.
-
-        Raises:
-            Exception: the error of `on_send`, which litellm suppresses.
-        """
+        """If litellm did not report the request, report the arguments instead."""
         if self._told is None:
             self._address = str(arguments.get("api_base") or "")
             self._tell({name: arguments[name] for name in _HANDED_OVER if name in arguments})

@@ -24,7 +24,6 @@ class ReplayingModel:
 
     Args:
         inner: asked if the store has no answer.
-        store: looks up and records exchanges.
         policy: `auto` looks up and records; `override` only records; `disable` does neither.
     """
 

@@ -39,8 +39,6 @@ class PlainAnswer:
     """An answer.
 
     Args:
-        text: its text.
-        finish_reason: why it ended.
         counts: the service's usage object, with OpenAI's names; empty if it has none.
     """
 
@@ -193,21 +191,13 @@ class Received:
         return self._decoder.decode(data).encode() if self._is_text else data
 
     def count(self, data: bytes) -> None:
-        """Count data.
-
-        Raises:
-            httpx.ReadError: there is too much.
-        """
+        """Count data."""
         self._size += len(data)
         if self._size > self.most:
             self.refuse(f"more than {self.most / 2**20:.0f} MiB")
 
     def keep(self, data: bytes) -> None:
-        """Keep unpacked data.
-
-        Raises:
-            httpx.ReadError: an event is too long.
-        """
+        """Keep unpacked data."""
         if self._kept is not None:
             self._kept += data
             if len(self._kept) > KEPT_BYTES:
@@ -228,11 +218,7 @@ class Received:
             self.refuse(f"one piece of more than {_MOST_LINES:,} lines")
 
     def refuse(self, what: str) -> None:
-        """Stop reading because of what the service sent.
-
-        Raises:
-            httpx.ReadError: always.
-        """
+        """Stop reading because of what the service sent."""
         import httpx
 
         self.over = what
@@ -368,7 +354,6 @@ class Intake:
     """One answer while it arrives.
 
     Args:
-        limits: its limits of time.
         grant: its limit of tokens.
         worst: the most that it may use. The prices of an incomplete answer are those of it.
         asked: the estimated tokens of the question.
@@ -498,7 +483,6 @@ class ServiceResponse:
 
     Args:
         text: the text of the answer, as valid Unicode.
-        finish_reason: why it ended.
         usage: its tokens. The cost is None if they are only estimated.
         stopped: why it was stopped; "" if it came to its end.
         limit: the setting because of whose limit it was stopped, if any.
@@ -515,11 +499,9 @@ class ResponseReader:
     """Reads one response.
 
     Args:
-        limits: its limits of time.
         grant: its limit of tokens.
         worst: the most that it may use.
         messages: the messages of the request, from which its tokens are estimated.
-        on_text: called with pieces of the answer.
     """
 
     def __init__(
@@ -540,15 +522,7 @@ class ResponseReader:
         self._choice: int | None = None
 
     async def reply(self, send: Callable[[], Awaitable[Any]]) -> ServiceResponse:
-        """Send the request and read its response. What an incomplete response used is charged to the grant.
-
-        Args:
-            send: sends the request and returns litellm's stream.
-
-        Raises:
-            ResponseFault: the response has no complete answer.
-            Exception: the error of litellm.
-        """
+        """Send the request and read its response. What an incomplete response used is charged to the grant."""
         intake, error = self._intake, None
         try:
             async with intake.arriving():
@@ -641,9 +615,6 @@ class _Iterated(AsyncIterator[Any]):
 
     litellm asks for a new one for each piece. That of OpenAI's client is a generator each time, and the event loop
     closes it in a task of its own: half of the processor time of an answer.
-
-    Args:
-        stream: what litellm reads and closes.
     """
 
     def __init__(self, stream: AsyncIterable[Any]) -> None:

@@ -339,7 +339,6 @@ class Shape:
     Args:
         name: the name of the kind in a placeholder.
         pattern: finds candidates. A named group is the private part; without a group the whole match is.
-        accept: confirms a candidate.
         secret: whether it gives access to something. Secrets are masked also in names.
         family: the pre-check of a text: `words` (a sign of a secret) or `digits` (six digits).
         column: whether plain digits count in a column only if most of its values match.
@@ -416,11 +415,6 @@ class Masker:
         """`text` with placeholders, in linear time.
 
         A truncated word (followed by `…(+12)`) is removed, because a part of a secret matches no pattern.
-
-        Args:
-            text: any text.
-            secrets_only: mask secrets, but not e-mail addresses, numbers and similar values.
-            bare_numbers: whether digits without separators that pass a checksum are masked.
         """
         if len(text) < _SHORTEST or (len(text) <= _PLAIN_CHARACTERS and PLAIN.fullmatch(text)):
             return text

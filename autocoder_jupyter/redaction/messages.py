@@ -40,13 +40,7 @@ LONGEST = 100_000
 
 
 def redacted_record(record: Any, masker: Masker | None = None, *, said: bool = False) -> Any:
-    """A record of JSON values with masked messages. Equal records give equal results.
-
-    Args:
-        record: lists, objects and texts.
-        masker: the masker for the whole record.
-        said: whether the texts in it are messages about a run.
-    """
+    """A record of JSON values with masked messages. Equal records give equal results."""
     masker = masker or Masker()
     if isinstance(record, dict):
         return {key: redacted_record(value, masker, said=said or key in _SAID) for key, value in record.items()}
@@ -217,8 +211,6 @@ class Redaction:
     """Decides what may be passed on about runs of one solution on real data.
 
     Args:
-        share: the sharing level.
-        code: the solution.
         names: the names that the model knows: inputs, outputs and their columns.
         secrets: the values of secrets and variables, by name. Outputs of a program can contain them.
     """

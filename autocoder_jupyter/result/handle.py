@@ -44,12 +44,7 @@ class Run(Called):
     """Call it, or await its `.aio`, with the inputs by position or name. Once ready, it can be pickled as a task.
 
     Args:
-        name: the name of the result.
-        interface: the known part of the interface.
-        options: the options of its calls.
         ready: waits for the function and returns it.
-        as_task: returns the task that is pickled.
-        word: the attribute of the result.
     """
 
     def __init__(

@@ -36,7 +36,6 @@ class Resolution:
     """How a generation ended.
 
     Args:
-        state: one of the final states.
         report: the report; after a cancel or an exception it has little more than the reason.
         exception: the exception of the generation, if it raised one instead of a report.
     """
@@ -68,7 +67,6 @@ class Pending(Generic[R]):
 
     Args:
         state: returns the state while there is no outcome.
-        cancel: cancels the job, with a reason.
         awaited: returns the description of the current work for a waiting caller.
     """
 
@@ -97,13 +95,7 @@ class Pending(Generic[R]):
         return pending
 
     def resolve(self, resolution: R, tell: Callable[[], None] = lambda: None) -> None:
-        """Set the outcome, then wake all waiters. Only the first call counts.
-
-        Args:
-            resolution: the outcome.
-            tell: called after the outcome is set and before the waiters wake, so that listeners have finished when a
-                waiting cell continues.
-        """
+        """Set the outcome, then wake all waiters. Only the first call counts."""
         if self._resolution is None:
             self._resolution = resolution
             tell()
@@ -172,10 +164,6 @@ class Pending(Generic[R]):
 
     def wait(self, timeout: float | None = None, *, until_usable: bool = False) -> R:
         """Block until it has ended. An interrupt does not cancel the generation.
-
-        Args:
-            timeout: seconds; None waits without limit.
-            until_usable: wait only until there is something to use.
 
         Raises:
             TimeoutError: it has not ended after `timeout` seconds.

@@ -28,14 +28,6 @@ def result_of(
     """The result of a recorded version. It is `not_verified` if its evidence was not gathered here.
 
     Its samples are not recorded: a call needs all inputs that `samples` lacks.
-
-    Args:
-        version: the version.
-        root: the `.autocode` folder.
-        options: the options of calls.
-        samples: default arguments by name. Names that are not inputs are ignored.
-        contracts: schemas that its inputs and outputs must satisfy. The record has only their description.
-        trusted: whether packages that are not well known may be installed. The folder may be untrusted.
     """
     state, found = shown(Versions(root, version.report.name), version)
     report, withheld = (found, ()) if trusted else without_strange_packages(found)

@@ -74,15 +74,7 @@ def to_json(resolution: Resolution, options: CallOptions, indent: int | None = N
 
 
 def from_json(text: str | bytes, *, trusted: bool = False) -> tuple[Resolution, CallOptions]:
-    """Read the output of `to_json`. A function that was not verified here is `not_verified`.
-
-    Args:
-        text: the JSON.
-        trusted: also accept options that give access outside of the sandbox. It makes no evidence true.
-
-    Raises:
-        InvalidRequest: it is not the JSON of a result.
-    """
+    """Read the output of `to_json`. A function that was not verified here is `not_verified`."""
     try:
         data = parse(text)
         if not isinstance(data, dict) or data.get("format") != FORMAT:
@@ -113,12 +105,7 @@ def without_strange_packages(report: Report) -> tuple[Report, tuple[str, ...]]:
 
 
 def save(folder: Path, resolution: Resolution, options: CallOptions, samples: Mapping[str, Any]) -> Path:
-    """Write a result and its samples to a folder, which is created if it does not exist.
-
-    Raises:
-        UnsupportedData: a sample cannot be written without a change.
-        InvalidRequest: the folder cannot be written.
-    """
+    """Write a result and its samples to a folder, which is created if it does not exist."""
     with writing(f"The result {resolution.report.name}", folder):
         _write(Folder(folder.expanduser()), resolution, options, samples)
     return folder
@@ -140,15 +127,7 @@ def _write(files: Folder, resolution: Resolution, options: CallOptions, samples:
 
 
 def load(folder: Path, *, trusted: bool = False) -> tuple[Resolution, CallOptions, dict[str, Any]]:
-    """Read the folder that `save` wrote. The samples are untrusted and are checked.
-
-    Args:
-        folder: the folder that `save` wrote.
-        trusted: see `from_json`.
-
-    Raises:
-        InvalidRequest: there is no result in the folder, or it cannot be read.
-    """
+    """Read the folder that `save` wrote. The samples are untrusted and are checked."""
     files = Folder(folder.expanduser())
     if not files.exists(RESULT_FILE):
         raise InvalidRequest(
@@ -235,19 +214,7 @@ async def verified(
     samples: Mapping[str, Any],
     contracts: Mapping[str, Contract],
 ) -> Resolution:
-    """Run the recorded tests of a function, and the function on samples if there are any.
-
-    Args:
-        resolution: the function, as it was recorded or generated.
-        options: of its calls: the sandbox, its limits, packages that were not approved.
-        root: the `.autocode` folder.
-        samples: values by input name.
-        contracts: the schemas that are available.
-
-    Raises:
-        InvalidRequest: there is nothing to verify, or what it was verified on is not available.
-        AutocodeError: there is no sandbox.
-    """
+    """Run the recorded tests of a function, and the function on samples if there are any."""
     from autocoder_jupyter import engine
     from autocoder_jupyter.engine.journal import Journal
     from autocoder_jupyter.engine.packages import requirement_name

@@ -26,8 +26,6 @@ class ToolCall:
 
     Args:
         turn: the turn of the conversation, from 1.
-        tool: the name that the program uses.
-        argument: the arguments in short, secrets masked.
         line: the line in the block that called it; 0 if unknown.
         outcome: how it ended; None while it runs.
         observed: the beginning of the value, or the error, secrets masked.
@@ -80,10 +78,7 @@ class Block:
 
     Args:
         turn: the turn of the conversation, from 1.
-        code: the code that was run.
         ok: whether it ran without an error; None while it runs.
-        printed: its output, of limited length.
-        observed: the message to the model.
         error: type, message and line of the error; None if there was none.
     """
 
@@ -105,7 +100,6 @@ class CodeRun(RunRecord):
         tail: the end of the answer that is being written; `written` counts all its characters.
         fault: why a request to the model failed that is retried now.
         exchanges: questions to the model; `replayed_exchanges` those that the journal answered.
-        summary: the final answer.
         value: the first rows or characters of the value of the last block; None if it has no value.
         charts: the charts as text; the module `charts` draws them.
     """

@@ -38,7 +38,6 @@ class ShownArgument:
     """One argument for the user who decides. Private values are not masked; hidden characters are escaped.
 
     Args:
-        name: of the parameter.
         text: the value; of a very long one the beginning and the end.
         size: how long it is: `5,000 characters`, `1,000 rows × 3 columns`.
         digest: the first 16 hexadecimal digits of the SHA-256 of the complete value.

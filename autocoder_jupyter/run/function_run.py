@@ -115,11 +115,9 @@ class RunRecord(ABC):
     """The record of a run, computed from its events. Pure: no clock, no output, no lock.
 
     Args:
-        name: the name of the result.
         max_cost: the budget in US dollars.
         notice: messages for the user, for example about the folder or about an error that was repaired.
         phase: running, waiting for the user, or how it ended.
-        reason: why it ended.
         seconds: seconds since the start.
         last_event: time of the last event, in seconds since the start.
         usage: tokens and cost so far.
@@ -145,12 +143,7 @@ class RunRecord(ABC):
     steps: Steps = field(default=Steps(), compare=False)
 
     def apply(self, event: Event, at: float | None = None) -> Self:
-        """The record after an event.
-
-        Args:
-            event: the event.
-            at: its time in seconds since the start; the last known time by default.
-        """
+        """The record after an event."""
         now = self.seconds if at is None else at
         steps = self.steps.after(event, now)
         return replace(self, seconds=now, last_event=now, steps=steps).after(event)
@@ -271,11 +264,9 @@ class FunctionRun(RunRecord):
             for an earlier one.
         answers: the answer of the model in each running stage, the oldest first.
         building: the last log lines while the environment is built; empty when it is ready.
-        questions: the open questions of the plan.
         replies: the answers of the user, one line each.
         author: who wrote the code or the tests last.
         refinement: the change that `--refine` asks for.
-        changes: the changes since the earlier version.
         why: the reason for this version; empty for the first one.
         writer: the model that wrote it, and what `--refresh` would change about that.
         is_kept: whether an existing function is only verified again.

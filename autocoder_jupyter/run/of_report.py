@@ -29,12 +29,7 @@ def facts_of(run: FunctionRun) -> dict[str, Any]:
 
 
 def run_of(report: Report, phase: Phase) -> FunctionRun:
-    """The last record of a generation.
-
-    Args:
-        report: its report; it may come from a file that is not trusted.
-        phase: how it ended.
-    """
+    """The last record of a generation."""
     asked: dict[str, bool] = {}
     for exchange in report.conversation_history:
         asked[exchange.stage] = asked.get(exchange.stage, True) and exchange.replayed
@@ -107,14 +102,7 @@ class Verified:
 
 
 def verified(evidence: Evidence, opinion: SecondOpinion | None, outputs: int, beside: tuple[str, ...] = ()) -> Verified:
-    """What a function that passed rests on.
-
-    Args:
-        evidence: its evidence.
-        opinion: the second opinion; None if none was wanted.
-        outputs: the number of its outputs.
-        beside: what still runs.
-    """
+    """What a function that passed rests on."""
     tests = _tests(evidence, opinion)
     if TRIAL in beside and evidence.strength is None:
         tests = Verified(tests.rests_on, (f"{TRIAL} running",))

@@ -35,7 +35,6 @@ class Steps:
         ended: in the order in which they ended.
         begun: when each step under way began, in seconds since the start of the run.
         calls: the tools under way, with what kind of call it is, by the id of the call.
-        attempt: the number of the attempt.
     """
 
     ended: tuple[Step, ...] = ()

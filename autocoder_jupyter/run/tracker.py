@@ -30,7 +30,6 @@ class RunTracker(Generic[R]):
     owner of the run calls when the result can be read; events after it have no effect.
 
     Args:
-        run: the record before the first event.
         listeners: each is called with every event, after it was applied. It must return at once. An exception of it is
             logged and stops nothing.
         now: a clock in seconds.
@@ -83,11 +82,7 @@ class RunTracker(Generic[R]):
                     self._apply(event)
 
     def finish(self, default: Finished) -> None:
-        """Apply the last event.
-
-        Args:
-            default: the last event, if none was emitted.
-        """
+        """Apply the last event."""
         with self._lock:
             if not self._run.finished:
                 self._last = self._last or default
@@ -115,13 +110,7 @@ _LONGEST = 500
 
 
 def write_log(tracker: RunTracker[Any], path: str | None, run_id: Callable[[], str]) -> None:
-    """Write the later events of a run to a file, if one is named.
-
-    Args:
-        tracker: the tracker of the run.
-        path: the path of the file; None or "" writes nothing.
-        run_id: the id of the run, once it is known.
-    """
+    """Write the later events of a run to a file, if one is named."""
     if path:
         tracker.listen(EventLog(Path(path), tracker.run.name, run_id, lambda text: tracker(Noticed(text))))
 
@@ -132,7 +121,6 @@ class EventLog:
     Args:
         path: the path of the file. It is created if it does not exist. In the notebook's folder no link is followed, on
             no part of the path; elsewhere the file itself must not be a link.
-        name: the name of the result.
         run_id: the id of the run, once it is known.
         on_fault: called once with a sentence if the file cannot be written. There is no second try.
     """

@@ -31,11 +31,7 @@ _MARKS = (".dockerenv", "run/.containerenv", "var/run/secrets/kubernetes.io", "d
 
 
 def is_container(root: Path = Path("/")) -> bool:
-    """Whether a container of Docker or Podman, or a pod, is around this process.
-
-    Args:
-        root: root of the file system.
-    """
+    """Whether a container of Docker or Podman, or a pod, is around this process."""
     return any((root / mark).exists() for mark in _MARKS)
 
 
@@ -65,11 +61,7 @@ def config_folders() -> tuple[Path, ...]:
 
 
 def system_minimums() -> tuple[SandboxMinimum, ...]:
-    """The minimums of all files.
-
-    Raises:
-        SandboxUnavailable: a file cannot be read or is invalid, so its minimum is unknown.
-    """
+    """The minimums of all files."""
     return tuple(_minimums(dict.fromkeys(config_folders())))
 
 
@@ -90,12 +82,7 @@ def _minimums(folders: dict[Path, None]) -> Iterator[SandboxMinimum]:
 
 
 def _content(path: Path) -> bytes:
-    """The first bytes of a file.
-
-    Raises:
-        OSError: it cannot be read, or is a folder.
-        ValueError: it is a FIFO or a device. Without `O_NONBLOCK` a FIFO would be waited for without end.
-    """
+    """The first bytes of a file."""
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -112,11 +99,7 @@ def _unusable(path: Path, why: str) -> SandboxUnavailable:
 
 
 def _settings(text: bytes) -> dict[str, Any]:
-    """The settings in our section of the file.
-
-    Raises:
-        ValueError: the file is invalid or has unknown keys. A misspelled minimum must not be ignored.
-    """
+    """The settings in our section of the file."""
     if len(text) > MOST_BYTES:
         raise ValueError(f"it is larger than {MOST_BYTES:,} bytes")
     content = parse(text)
@@ -142,11 +125,6 @@ def choose(
     minimum: SandboxMinimum = ANY,
 ) -> Sandbox:
     """The requested sandbox; with "auto" the first of `SANDBOXES` that works here and meets all minimums.
-
-    Args:
-        choice: the name of a sandbox, or "auto".
-        image_config: settings of the image, and the required version of Python. The local sandbox has no images.
-        minimum: the minimum of the user or the folder. The administrator's is added.
 
     Raises:
         SandboxUnavailable: no such sandbox works here, or it is too weak. The error has the reason for each sandbox,

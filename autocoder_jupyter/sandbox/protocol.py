@@ -68,19 +68,12 @@ class CancellationToken:
             raise Cancelled(self._message)
 
     def wait(self, seconds: float) -> None:
-        """Sleep until `cancel` is called, or the time is over.
-
-        Args:
-            seconds: the longest time.
-        """
+        """Sleep until `cancel` is called, or the time is over."""
         self._cancelled.wait(seconds)
 
     @contextmanager
     def on_cancel(self, end: Callable[[], None]) -> Iterator[None]:
         """Register a function that ends the step inside this context.
-
-        Args:
-            end: called by `cancel`, from its thread. It makes the step return or raise soon. It must not raise.
 
         Raises:
             Cancelled: `cancel` was called. It replaces the exception of the step.
@@ -130,19 +123,7 @@ def run_cancellable(
     env: Mapping[str, str] | None = None,
     folder: Path | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end. Its process group is killed if the token is cancelled.
-
-    Args:
-        command: program and arguments.
-        token: cancels the command.
-        input: text for its standard input.
-        env: its environment variables; by default those of this process.
-        folder: its working directory; by default that of this process.
-
-    Raises:
-        Cancelled: `cancel` was called; the command was killed.
-        OSError: the command could not be started.
-    """
+    """Run a command to its end. Its process group is killed if the token is cancelled."""
     token.raise_if_cancelled()
     process = subprocess.Popen(
         command,
@@ -190,8 +171,6 @@ class Probe:
     """Whether a sandbox can be used here. It was found by a real run.
 
     Args:
-        name: of the sandbox.
-        available: whether it can be used.
         reason: why it cannot be used, or what weakens it; "" if there is nothing to say.
         details: facts for `%autocode doctor`.
         tier: the kind of isolation; None if it cannot be used.
@@ -210,7 +189,6 @@ class EnvironmentSpec:
 
     Args:
         packages: requirements (`"pandas"`, `"scikit-learn>=1.5"`), without URLs and paths.
-        python_version: (major, minor).
         system_packages: apt packages; only Docker can install them.
         lock: lines of an earlier lock (see `pins`). If given, exactly these are installed.
         pinned: lines of the user's own lock. These versions and hashes are used; further requirements of `packages`
@@ -229,11 +207,7 @@ class Environment:
     """A built environment.
 
     Args:
-        key: hash of its content.
         location: its folder, or the name of its image.
-        lock: lines of its lock.
-        python_version: (major, minor).
-        system_packages: its apt packages.
         made: identifies this build. A rebuild at the same location has another value, because workers of the earlier
             build do not see the new files.
     """
@@ -256,10 +230,8 @@ class WorkerLimits:
     """The limits of one worker, and of one program in it.
 
     Args:
-        cpu: number of cores.
         memory: bytes of all processes of the worker together.
         seconds: wall-clock seconds of one program.
-        processes: number of processes and threads.
         output_bytes: bytes of all values that one program returns.
         text_bytes: bytes that are kept of its standard output, and of its standard error.
         disk: bytes in its temporary folder.
@@ -334,8 +306,6 @@ class CallOutcome:
         digests: content hash of each encoded output. Equal values have equal digests.
         mutated: names of the inputs that the function changed in place; always empty without `watch_inputs`.
         stdout: head and tail of the standard output, without control characters.
-        stderr: the same of the standard error.
-        seconds: time inside the function.
     """
 
     values: Mapping[str, Any]
@@ -376,7 +346,6 @@ class TestSpec:
 
     Args:
         source: of the tests. It never leaves the worker that runs them.
-        expected: ids of the tests that count.
         seconds: wall-clock limit of all tests; by default the limit of the worker.
         on_report: called with each outcome when a test ends.
         on_call: called after each call of a test that returned, with its arguments and outputs by name.
@@ -410,7 +379,6 @@ class TestRun:
     Args:
         outcomes: the outcome of each expected test; `missing` if it was not reported. A parametrised test is reported
             with each of its ids.
-        exit_code: of pytest.
         output: pytest's report without addresses, durations and paths of this machine. So two runs with the same
             failure give the same text.
         collection_error: the error that prevented the collection of the tests, or "".

@@ -45,7 +45,6 @@ class _SeenColumn:
     Args:
         kind: of its values; "" if there were none.
         dtype: of the first table with values, for messages.
-        where: the name of that table.
         joined: the dtype of its numbers put together; None if there were none.
         exact: the name of a table with whole numbers that a float rounds; "" if there is none.
     """
@@ -85,12 +84,7 @@ class Alike:
         self._columns: dict[int, _SeenColumn] = {}
 
     def deviation(self, table: pd.DataFrame, name: str) -> str:
-        """How a table deviates from those before it, as a few words without values; "" if it does not.
-
-        Args:
-            table: the table.
-            name: what it is, for messages about later ones.
-        """
+        """How a table deviates from those before it, as a few words without values; "" if it does not."""
         first = self._first
         if first is not None and (said := deviation(first, [table])):
             return said.removesuffix(" in a piece")
@@ -307,11 +301,7 @@ def _plain(schema: Any) -> Any:
 
 
 def _rewrite(file: Path, schema: Any, piece: str) -> None:
-    """Give the answer in a file these types.
-
-    Raises:
-        DataDrift: a value cannot have its type.
-    """
+    """Give the answer in a file these types."""
     table = parquet.ParquetFile(file).read()
     try:
         columns = [_cast(column, kind) for kind, column in zip(schema.types, table.columns, strict=True)]
@@ -329,21 +319,13 @@ def _cast(column: Any, kind: Any) -> Any:
 
 
 def require_new(to: Path) -> None:
-    """Check that there is nothing at a path.
-
-    Raises:
-        InvalidRequest: there is a file, a folder or a link.
-    """
+    """Check that there is nothing at a path."""
     if to.exists() or to.is_symlink():
         raise InvalidRequest(f"{visible(str(to))} exists already.", hint="Choose another folder, or remove it.")
 
 
 def require_same(first: pd.DataFrame, answer: pd.DataFrame, piece: str) -> None:
-    """Check that an answer has the columns of another one, in their order.
-
-    Raises:
-        DataDrift: it has others.
-    """
+    """Check that an answer has the columns of another one, in their order."""
     _require(deviation(first, [answer]), piece)
 
 
@@ -385,11 +367,7 @@ class Dtypes:
         return column_literal(label if reads in labels else reads)
 
     def fitted(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """A table with these dtypes; the table itself is not changed.
-
-        Raises:
-            DataDrift: a value is none of the ordered categories of the sample.
-        """
+        """A table with these dtypes; the table itself is not changed."""
         labels = set(frame.columns)
         made = frame.copy(deep=False)
         for place, label in enumerate(frame.columns):
@@ -415,12 +393,7 @@ class Dtypes:
 
 
 def dtypes_of(function: Function, name: str) -> Dtypes:
-    """The dtypes of an input.
-
-    Args:
-        function: the function, with its samples.
-        name: of the input.
-    """
+    """The dtypes of an input."""
     sample = function.samples.get(name)
     found = sample.dtypes.items() if isinstance(sample, pd.DataFrame) else ()
     return Dtypes(
@@ -431,15 +404,7 @@ def dtypes_of(function: Function, name: str) -> Dtypes:
 
 
 def frame_of(table: Any, dtypes: Dtypes) -> pd.DataFrame:
-    """The rows as pandas reads them from a file, with the dtypes of the sample.
-
-    Args:
-        table: a `pyarrow.Table`.
-        dtypes: of the sample.
-
-    Raises:
-        DataDrift: as those of `Dtypes.fitted`; or pandas has no values for a column.
-    """
+    """The rows as pandas reads them from a file, with the dtypes of the sample."""
     labels = set(table.column_names)
     dates = [name for name, kind in zip(table.column_names, table.schema.types, strict=True) if _is_date(kind)]
     as_objects = all(family(dtypes.of(name, labels) or "object") == "object" for name in dates)
@@ -463,11 +428,7 @@ def frame_of(table: Any, dtypes: Dtypes) -> pd.DataFrame:
 
 
 def _with_categories(values: pd.Series[Any], like: pd.CategoricalDtype | None, name: str) -> Any:
-    """Values as categories: those of the sample, and after them those that it lacks.
-
-    Raises:
-        DataDrift: the sample has an order, and not this value.
-    """
+    """Values as categories: those of the sample, and after them those that it lacks."""
     own = values.astype("category")
     if like is None:
         return own.array

@@ -45,17 +45,7 @@ SMALLER = 'Make the partitions smaller: frame.repartition(partition_size="100MB"
 
 
 def on_dask(frame: Any, calls: PieceCalls, memory: int) -> Any:
-    """A frame of Dask with the answers for the pieces of another one. Of that frame nothing is computed.
-
-    Args:
-        frame: the columns that the function needs.
-        calls: calls the function for pieces.
-        memory: bytes that a piece may have.
-
-    Raises:
-        VersionsDiffer: a worker of the client does not have this package.
-        SandboxError: the function failed for its sample.
-    """
+    """A frame of Dask with the answers for the pieces of another one. Of that frame nothing is computed."""
     from dask.delayed import delayed
 
     _require_workers()
@@ -111,11 +101,7 @@ def _groups(frame: Any, task: Any, answer: pd.DataFrame) -> Any:
 
 
 def _hashes(table: pd.DataFrame, task: EnginePieces, count: int) -> tuple[Any, Any, Any]:
-    """The hashes of the keys. Equal keys have the same, whatever dtypes a partition has.
-
-    Raises:
-        InvalidRequest: a key has values of several kinds.
-    """
+    """The hashes of the keys. Equal keys have the same, whatever dtypes a partition has."""
     keys = list(task.calls.keys)
     try:
         keyed = pyarrow.Table.from_pandas(table[keys], preserve_index=False)
@@ -256,18 +242,7 @@ def chosen(dataset: Any, columns: Sequence[str]) -> Any:
 
 
 def on_ray(dataset: Any, calls: PieceCalls, memory: int) -> Any:
-    """A dataset of Ray with the answers for the pieces of another one. For groups their keys are read.
-
-    Args:
-        dataset: the columns that the function needs.
-        calls: calls the function for pieces.
-        memory: bytes that a piece may have.
-
-    Raises:
-        SandboxError: the function failed for its sample.
-        NotSplittable: the order of the rows counts, and Ray does not keep it.
-        InvalidRequest: this Ray is too old.
-    """
+    """A dataset of Ray with the answers for the pieces of another one. For groups their keys are read."""
     import ray
 
     kind = calls.contract.kind
@@ -339,11 +314,7 @@ def _on_ray_groups(dataset: Any, schema: Any, task: ArrowPieces, mapped: Callabl
 
 
 def _on_ray_rows(table: Any, schema: Any) -> Any:
-    """Rows with the types that the dataset has; blocks without values may have others.
-
-    Raises:
-        DataDrift: they have other types.
-    """
+    """Rows with the types that the dataset has; blocks without values may have others."""
     fields = [
         schema.field(field.name)
         if field.name in schema.names and not pyarrow.types.is_null(schema.field(field.name).type)
@@ -434,17 +405,7 @@ def on_spark_chosen(frame: Any, columns: Sequence[str]) -> Any:
 
 
 def on_spark(frame: Any, calls: PieceCalls, memory: int) -> Any:
-    """A frame of Spark with the answers for the pieces of another one. Of that frame nothing is computed.
-
-    Args:
-        frame: the columns that the function needs.
-        calls: calls the function for pieces.
-        memory: bytes that a piece may have.
-
-    Raises:
-        SandboxError: the function failed for its sample.
-        InvalidRequest: Spark has no type for a column of the answer.
-    """
+    """A frame of Spark with the answers for the pieces of another one. Of that frame nothing is computed."""
     from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
     def own(schema: Any) -> Any:

@@ -64,11 +64,7 @@ def split_output(function: Function, options: CallOptions) -> tuple[str, str]:
 
 
 def split_input(function: Function, arguments: Mapping[str, Any], fixed: Mapping[str, Any]) -> str:
-    """The table that is split: of those that are not fixed, the one with the most rows; the first if two have as many.
-
-    Raises:
-        InvalidRequest: no input is a table.
-    """
+    """The table that is split: of those that are not fixed, the one with the most rows, or the first of several."""
     table = largest_table((spec for spec in function.inputs if spec.name not in fixed), arguments)
     if not table:
         raise InvalidRequest(f"{visible(function.name)} takes no table that could be split.")
@@ -79,11 +75,6 @@ async def split_of(function: Function, options: CallOptions, fixed: Mapping[str,
     """How a function may be split, with these values of its other inputs: as it was demanded, else as freely as it can.
 
     A demand is a claim of a record, so it is compared like any other kind.
-
-    Args:
-        function: the function, with the samples on which it is compared.
-        options: of its calls.
-        fixed: inputs by name; the others are the samples.
 
     Raises:
         InvalidRequest: there is no sample, no table among the inputs, or the table lacks a demanded key.

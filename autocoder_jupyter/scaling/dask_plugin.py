@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 class BuildsEnvironment(WorkerPlugin):
     """Builds an environment when a worker starts. Of the workers of one machine, one builds and the others wait.
 
-    Args:
-        preparation: what is built.
-
     Attributes:
         name: the same for the same environment, so that it is registered once.
     """

@@ -35,7 +35,6 @@ class EnginePieces:
     """What the workers of an engine need besides the rows. It is sent once to each of them.
 
     Args:
-        calls: calls the function for pieces.
         memory: bytes that a piece may have.
         smaller: how the pieces are made smaller, as a sentence.
         empty: the table of the source, without rows.
@@ -49,16 +48,7 @@ class EnginePieces:
     answer: pd.DataFrame
 
     def computed(self, table: pd.DataFrame, name: str, *, check: bool = False) -> pd.DataFrame:
-        """The answer for a piece.
-
-        Args:
-            table: its rows.
-            name: what it is, for messages.
-            check: whether it is also computed in parts.
-
-        Raises:
-            TooBig: the piece is larger than the memory.
-        """
+        """The answer for a piece."""
         name = f"{name} ({len(table):,} rows)"
         self.require_room(bytes_of(table), name)
         if is_numbered(table):
@@ -67,11 +57,7 @@ class EnginePieces:
         return self._fitted(self.calls.answers([table], name)[0] if answer is None else answer, name)
 
     def require_room(self, size: int, name: str) -> None:
-        """Check the size of a piece in bytes.
-
-        Raises:
-            TooBig: it is larger than the memory.
-        """
+        """Check the size of a piece in bytes."""
         if size > self.memory:
             raise TooBig(
                 f"{name} has {size / 2**20:,.0f} MiB, more than {self.memory / 2**20:,.0f} MiB.",
@@ -79,25 +65,13 @@ class EnginePieces:
             )
 
     def require_group_room(self, size: int, rows: Callable[[], Any]) -> None:
-        """Check the size of a piece of groups in bytes.
-
-        Args:
-            size: its bytes, as far as its rows are known.
-            rows: gives these rows as a table of Arrow.
-
-        Raises:
-            TooBig: it is larger than the memory. The error has the key of its largest group.
-        """
+        """Check the size of a piece of groups in bytes."""
         if size > self.memory:
             largest, count = largest_group([rows()], self.calls.keys)
             self.require_room(size, f"a piece of groups, of which {visible(largest)[:200]} has {count:,} rows,")
 
     def require_whole(self, size: int) -> None:
-        """Check the bytes of all rows together, of a function that needs them in one call.
-
-        Raises:
-            NotSplittable: they are more than the memory.
-        """
+        """Check the bytes of all rows together, of a function that needs them in one call."""
         if size > self.memory:
             raise NotSplittable(
                 f"{visible(self.calls.function.name)} may not be computed in pieces, and the table does not fit into "
@@ -107,16 +81,7 @@ class EnginePieces:
             )
 
     def of_groups(self, table: pd.DataFrame, *, check: bool) -> pd.DataFrame:
-        """The answer for a piece of whole groups, whose rows get the order that they had.
-
-        Args:
-            table: its rows, with their places if the order counts.
-            check: whether it is also computed in parts.
-
-        Raises:
-            PieceFailed: no row has a key.
-            TooBig: the piece is larger than the memory.
-        """
+        """The answer for a piece of whole groups, whose rows get the order that they had."""
         keys = visible(", ".join(self.calls.keys))
         if table[list(self.calls.keys)].isna().any(axis=1).all():
             raise PieceFailed(
@@ -138,11 +103,7 @@ class EnginePieces:
         return answer if len(answer) else self.computed(self.empty, "no rows")
 
     def _fitted(self, answer: pd.DataFrame, name: str) -> pd.DataFrame:
-        """The answer with the dtypes that all answers have.
-
-        Raises:
-            DataDrift: it has other columns, or values that these dtypes cannot have.
-        """
+        """The answer with the dtypes that all answers have."""
         require_same(self.answer, answer, name)
         if not len(answer):
             return self.answer
@@ -193,16 +154,7 @@ def for_workers(calls: PieceCalls, memory: int) -> PieceCalls:
 
 
 def sample_answer(calls: PieceCalls, kind: str) -> pd.DataFrame:
-    """The answer for the sample: what is known of a frame before it is computed.
-
-    Args:
-        calls: calls the function.
-        kind: of the frame, for messages.
-
-    Raises:
-        SandboxError: the function failed for its sample.
-        InvalidRequest: the answer has names of columns that such a frame cannot have.
-    """
+    """The answer for the sample: what is known of a frame before it is computed."""
     answer = background.run(computed(calls.function, calls.options, {0: calls.inputs}))[0]
     if isinstance(answer, AutocodeError):
         raise answer
@@ -243,7 +195,6 @@ class ArrowPieces:
     """The same for engines whose rows are Arrow: they are read as those of a file.
 
     Args:
-        pieces: what the workers need.
         schema: that of all answers, a `pyarrow.Schema`. An index of the function is columns.
     """
 
@@ -259,11 +210,7 @@ class ArrowPieces:
         return self.table(self.pieces.computed(in_order(self.frame(table)), name, check=check), name)
 
     def whole(self, table: Any) -> Any:
-        """The answer for all rows, both as Arrow.
-
-        Raises:
-            NotSplittable: they are larger than the memory.
-        """
+        """The answer for all rows, both as Arrow."""
         self.pieces.require_whole(table.nbytes)
         return self.computed(table, "the table")
 
@@ -284,11 +231,7 @@ class ArrowPieces:
         return self.table(self.pieces.last(answer) if is_last else answer, name)
 
     def table(self, answer: pd.DataFrame, name: str) -> Any:
-        """An answer with the types of the schema.
-
-        Raises:
-            DataDrift: a value cannot have them.
-        """
+        """An answer with the types of the schema."""
         try:
             return pyarrow.Table.from_pandas(flat(answer, "values"), preserve_index=False).cast(self.schema)
         except (pyarrow.ArrowException, TypeError, ValueError, OverflowError) as error:
@@ -308,19 +251,7 @@ class ArrowPieces:
 def arrow_pieces(
     calls: PieceCalls, memory: int, schema: Any, *, kind: str, smaller: str, own: Any = None
 ) -> ArrowPieces:
-    """What the workers of an engine need whose rows are Arrow.
-
-    Args:
-        calls: calls the function for pieces.
-        memory: bytes that a piece may have.
-        schema: that of the columns that are read, a `pyarrow.Schema`.
-        kind: of the frame, for messages.
-        smaller: how its pieces are made smaller, as a sentence.
-        own: makes of a schema the one of Arrow that the engine has for it; it may raise any exception.
-
-    Raises:
-        InvalidRequest: the engine has no type for a column of the answer.
-    """
+    """What the workers of an engine need whose rows are Arrow."""
     answer = sample_answer(calls, kind)
     try:
         found = pyarrow.Schema.from_pandas(flat(answer, "values"), preserve_index=False).remove_metadata()

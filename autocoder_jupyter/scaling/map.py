@@ -32,8 +32,6 @@ class Map:
 
     Args:
         ready: waits for the function and returns it.
-        options: of the calls.
-        last: keeps the outcomes.
     """
 
     def __init__(self, ready: Callable[[], Awaitable[Function]], options: CallOptions, last: LastMap) -> None:
@@ -62,20 +60,6 @@ class Map:
 
         Items below 1 MB travel in chunks of up to 100 to one child process, so what the function leaves in global
         variables stays for the next item of its chunk. If the child ends, its items are called alone.
-
-        Args:
-            items: tables, files, dicts of arguments, or pairs of a key and a table, as from `groupby`.
-            executor: an executor of `concurrent.futures`, or an object with `get_executor()`, such as a client of
-                Dask. By default the calls run here, each in a worker of its own.
-            workers: how many calls run at once here; by default as many as there are cores. With an executor: how
-                many workers it has, if it does not say that.
-            resume: keep the outcomes on this machine (the newest gigabyte), and compute only those that are not kept.
-            progress: called with the number of items that are done, and of all.
-            fixed: inputs that are the same for all items, and options of the calls. A name that is both is the input,
-                also one of the names above.
-
-        Returns:
-            The outcomes in the order of the items. An item that failed is a `Failed`, and leaves the others alone.
 
         Raises:
             GenerationFailed: there is no function that passed.

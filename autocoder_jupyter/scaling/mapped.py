@@ -27,8 +27,6 @@ class Failed:
     """An item without an outcome. It is false.
 
     Args:
-        index: its place among the items.
-        item: what was passed.
         error: why it has no outcome.
     """
 
@@ -47,8 +45,6 @@ class Mapped(Sequence[Any]):
     """The outcomes of `growth.map`: a sequence in the order of the items, with a `Failed` for each item without one.
 
     Args:
-        name: of the function.
-        items: what was passed.
         again: computes some of them once more: the places, and keywords as those of `map`.
     """
 
@@ -93,15 +89,6 @@ class Mapped(Sequence[Any]):
         The key is that of `groupby`, the name of a file (its path, if two have the same name), or the place of the
         item. A key of several columns gives `key_1`, `key_2` and so on. An index of the function, such as the groups of
         its sums, is columns after it.
-
-        Args:
-            key: the name of the column.
-
-        Raises:
-            ItemsFailed: an item has no outcome.
-            DataDrift: an outcome has other columns than those before it, or values of another kind.
-            InvalidRequest: the outcomes are no tables, or have a column with this name, or the keys have different
-                numbers of parts.
         """
         import pandas as pd
 
@@ -143,17 +130,7 @@ class Mapped(Sequence[Any]):
         return pd.concat(filled, ignore_index=True) if filled else pd.DataFrame()
 
     def retry(self, **keywords: Any) -> Mapped:
-        """Compute the items without an outcome once more. This one is not changed.
-
-        Args:
-            keywords: `executor`, `workers` and `progress` as those of `map`.
-
-        Returns:
-            All outcomes, with those that are here already.
-
-        Raises:
-            InvalidRequest: this is a copy or was pickled, so it has no function.
-        """
+        """Compute the items without an outcome once more. This one is not changed."""
         return self._again(self, **keywords)
 
     @overload
@@ -238,8 +215,6 @@ class MapItem:
     """One item.
 
     Args:
-        given: what the user passed.
-        arguments: inputs by name.
         key: what stands for it in a table.
     """
 
@@ -255,17 +230,7 @@ class MapItem:
 
 
 def items_of(function: Function, given: Iterable[Any], fixed: Mapping[str, Any]) -> list[MapItem]:
-    """The items: tables, files, dicts of arguments, or pairs of a key and a table, as from `groupby`.
-
-    Args:
-        function: the function.
-        given: the items. Anything but a dict is passed as the first input that is not fixed.
-        fixed: inputs that are the same for all items.
-
-    Raises:
-        InvalidRequest: it is one table or text, no iterable, names an input that does not exist or is fixed, or has a
-            key that cannot be one.
-    """
+    """The items: tables, files, dicts of arguments, or pairs of a key and a table, as from `groupby`."""
     name = visible(function.name)
     if isinstance(given, str | bytes | Mapping) or _has_columns(given) or not isinstance(given, Iterable):
         raise InvalidRequest(

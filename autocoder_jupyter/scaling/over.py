@@ -58,7 +58,6 @@ class Explained:
 
     Args:
         split: how the function may be split.
-        columns: the columns that are read.
         rows: how many rows the source has; None if that is not known before it is read.
         pieces: in how many pieces it would be computed, about; None if that is not known.
         engine: what reads the rows and makes the pieces: `pyarrow, here`, `Polars`, `DuckDB`, `Ibis`, `Dask`, `Spark`
@@ -82,10 +81,6 @@ class _Work:
     """A call of `over`, before anything is read.
 
     Args:
-        function: the function.
-        options: of its calls.
-        inputs: the other inputs.
-        source: the table.
         contract: how it may be split.
         workers: so many pieces are computed at once.
         memory: bytes.
@@ -176,7 +171,6 @@ class Over:
 
     Args:
         ready: waits for the function and returns it.
-        options: of the calls.
     """
 
     def __init__(self, ready: Callable[[], Awaitable[Function]], options: CallOptions) -> None:
@@ -200,26 +194,6 @@ class Over:
 
         How the table may be divided is `growth.split`. Only the columns that the code reads are loaded. The two largest
         pieces are also computed in parts, and compared.
-
-        Args:
-            source: a Parquet file or a folder of them; a dataset or a RecordBatchReader of PyArrow; a lazy frame of
-                Polars, a relation of DuckDB, or a table of Ibis, which is read in batches; a frame of Dask or Spark,
-                or a dataset of Ray; or a lazy frame of narwhals of one of these.
-            to: a folder for the answer, which must not exist; it appears when all is written. By default the answer is
-                in memory.
-            workers: how many pieces are computed at once; by default as many as there are cores.
-            memory: what may be used in all, for example `"8GiB"`. A piece is at most a quarter of it for each worker.
-                Of a frame of Dask or Spark, or a dataset of Ray, it is what one piece may have.
-            resume: keep the outcomes on this machine (the newest gigabyte), and compute only those that are not kept.
-            progress: called with the number of pieces that are done, and of all (0 if that is not known yet).
-            fixed: the other inputs, and options of the calls. A name that is both is the input, also one of the names
-                above.
-
-        Returns:
-            A table, also if the function returns a Series; with `to` a dataset of PyArrow. The rows of groups have no
-            order between groups. For a lazy frame, a relation or a table of Ibis, one of its kind, with the answer. For
-            a frame of Dask or Spark, or a dataset of Ray, one of its kind: its workers call the function when it is
-            computed, and the errors come then.
 
         Raises:
             NotSplittable: it may not be divided, and does not fit into `memory`.
@@ -367,11 +341,7 @@ def _needs_only_read(work: _Work) -> bool:
 
 
 def _require_outside(to: Path, source: Any) -> None:
-    """Check that the answer is not written into the folder that is read: the next call would read it too.
-
-    Raises:
-        InvalidRequest: it is.
-    """
+    """Check that the answer is not written into the folder that is read: the next call would read it too."""
     path = source.path if isinstance(source, File | Dir) else source
     if isinstance(path, str | os.PathLike) and Path(path).resolve() in to.resolve().parents:
         raise InvalidRequest(
@@ -382,11 +352,7 @@ def _require_outside(to: Path, source: Any) -> None:
 
 
 def _require_left_to(engine: Carrier, **given: Any) -> None:
-    """Check that nothing was said that the engine decides.
-
-    Raises:
-        InvalidRequest: something was.
-    """
+    """Check that nothing was said that the engine decides."""
     instead = {
         "to": f"Write what it returns: {engine.written}.",
         "workers": f"The engine decides how many pieces are computed at once: {engine.at_once}.",
@@ -398,11 +364,7 @@ def _require_left_to(engine: Carrier, **given: Any) -> None:
 
 
 def _require_types(work: _Work) -> None:
-    """Compare the first rows of each kind of file with the sample.
-
-    Raises:
-        DataDrift: they have other columns or types.
-    """
+    """Compare the first rows of each kind of file with the sample."""
     name = work.contract.input
     dtypes = replace(work.dtypes, categories={})  # of a query, the rows are invented
     for batch in work.source.examples(work.columns):
@@ -411,12 +373,7 @@ def _require_types(work: _Work) -> None:
 
 
 def _require_held(work: _Work, source: Batches) -> None:
-    """Make a table of the source's kind of the answer for the sample: that of the whole table comes much later.
-
-    Raises:
-        InvalidRequest: that library cannot have it.
-        SandboxError: the function failed for its sample.
-    """
+    """Make a table of the source's kind of the answer for the sample: that of the whole table comes much later."""
     if source.carried_by == HERE:
         return
     answer = background.run(computed(work.function, work.options, {0: work.inputs}))[0]
@@ -426,11 +383,7 @@ def _require_held(work: _Work, source: Batches) -> None:
 
 
 def _whole(work: _Work, batches: Iterator[Batch]) -> Piece:
-    """All rows as one piece.
-
-    Raises:
-        NotSplittable: they do not fit into the memory.
-    """
+    """All rows as one piece."""
     tables: list[Any] = []
     size = 0
     expected = work.source.expected_bytes(work.columns) or 0

@@ -44,8 +44,6 @@ class Bucket:
     """The rows of some groups.
 
     Args:
-        files: Arrow files.
-        rows: how many they have.
         size: bytes in memory.
     """
 
@@ -61,23 +59,7 @@ class Bucket:
 def partition(
     tables: Iterable[Any], keys: Sequence[str], folder: Path, *, expected: int | None, limit: int, workers: int
 ) -> list[Bucket]:
-    """Divide rows into buckets of whole groups.
-
-    Args:
-        tables: the rows, as tables of PyArrow.
-        keys: the columns of the keys.
-        folder: for the files.
-        expected: bytes of all rows in memory; None if that is not known.
-        limit: bytes of a bucket.
-        workers: so many buckets can be computed at once.
-
-    Returns:
-        Buckets with rows; none if there are no rows.
-
-    Raises:
-        TooBig: a group is larger than a bucket.
-        InvalidRequest: a key has values that cannot be keys, or the folder has no room.
-    """
+    """Divide rows into buckets of whole groups."""
     count = UNKNOWN
     if expected is not None:
         count = max(math.ceil(expected * ROOM / limit), min(4 * workers, expected // 2**22), 1)
@@ -95,11 +77,7 @@ def partition(
 def _with_missing(
     buckets: list[Bucket], missing: Bucket, keys: Sequence[str], folder: Path, limit: int
 ) -> list[Bucket]:
-    """The buckets with the rows without keys in the smallest: nothing was compared for a piece that has only such rows.
-
-    Raises:
-        TooBig: they have no room in any.
-    """
+    """The buckets, with the rows without keys in the smallest: no piece with only such rows was compared."""
     if not buckets or missing.size > limit:
         raise _too_big("rows without a key", keys, missing.size, limit)
     least = _smallest(buckets)
@@ -137,12 +115,7 @@ def _small_enough(bucket: Bucket, keys: Sequence[str], folder: Path, limit: int,
 
 
 def largest_group(tables: Iterable[Any], keys: Sequence[str]) -> tuple[str, int]:
-    """The key of the group with the most rows, such as `shop = 'north'`, and how many it has.
-
-    Args:
-        tables: tables of Arrow with at least one row. They are counted one after the other.
-        keys: their columns that make the groups.
-    """
+    """The key of the group with the most rows, such as `shop = 'north'`, and how many it has."""
     counted: list[Any] = []
     waiting, known = 0, 0
     for table in tables:

@@ -39,12 +39,7 @@ CHECKED = 2
 
 @dataclass(frozen=True)
 class Piece:
-    """Rows that are computed alone.
-
-    Args:
-        name: for messages.
-        table: gives the rows.
-    """
+    """Rows that are computed alone."""
 
     name: str
     table: Callable[[], pd.DataFrame]
@@ -55,15 +50,10 @@ class PieceCalls:
     """Calls a function for pieces.
 
     Args:
-        function: the function.
-        options: of its calls.
-        inputs: the other inputs.
         contract: how it may be split.
         keys: for groups their columns, as the table calls them.
         workers: so many pieces are computed at once.
         limit: bytes that the answers have at most that are merged in one call.
-        dtypes: those of the sample.
-        versions: the caller's.
     """
 
     function: Function
@@ -77,11 +67,7 @@ class PieceCalls:
     versions: Mapping[str, str] = field(default_factory=versions_here)
 
     def all(self, pieces: Iterable[tuple[int, Piece]], keep: Callable[[int, Piece, pd.DataFrame], None]) -> None:
-        """Compute pieces, with one more than there are workers in memory.
-
-        Raises:
-            VersionsDiffer: this process has other versions than the one that made this object.
-        """
+        """Compute pieces, with one more than there are workers in memory."""
         require_same_versions(self.versions)
         names: dict[int, Piece] = {}
 
@@ -115,11 +101,7 @@ class PieceCalls:
         return [found[place] for place in range(len(tables))]
 
     def checked(self, piece: Piece) -> pd.DataFrame | None:
-        """The answer for a piece, which was also computed in parts; None if it has no parts.
-
-        Raises:
-            SplitBroken: the answers differ.
-        """
+        """The answer for a piece, which was also computed in parts; None if it has no parts."""
         table = _rows_of(piece)
         divisions = by_groups(table, self.keys) if self.contract.kind == "groups" else by_rows(len(table))
         division = next(iter(divisions), None)
@@ -153,11 +135,7 @@ class PieceCalls:
         return replace(self, function=replace(self.function, shapes={**shapes, name: {**shapes[name], "index": []}}))
 
     def merged(self, answers: list[pd.DataFrame]) -> pd.DataFrame:
-        """The answer for all, from the answers for pieces: neighbours are merged until one is left.
-
-        Raises:
-            TooBig: two of them are larger than a piece may be.
-        """
+        """The answer for all, from the answers for pieces: neighbours are merged until one is left."""
         while len(answers) > 1:
             groups: list[list[pd.DataFrame]] = [[]]
             size = 0

@@ -36,14 +36,7 @@ def versions_here() -> Mapping[str, str]:
 
 
 def require_same_versions(sent: Mapping[str, str]) -> None:
-    """Compare the caller's versions with those of this process.
-
-    Args:
-        sent: the caller's.
-
-    Raises:
-        VersionsDiffer: they differ.
-    """
+    """Compare the caller's versions with those of this process."""
     here = versions_here()
     differ = [
         f"{name} {visible(sent.get(name, 'none'))} and {here[name]}" for name in here if sent.get(name) != here[name]
@@ -71,18 +64,7 @@ def require_workers(client: Any) -> None:
 
 
 def require_package(client: Any) -> bool:
-    """Check that all workers of Dask that are there have this package. One without it would end with its first call.
-
-    Args:
-        client: a client of Dask. An asynchronous one is not asked, because it would have to be awaited.
-
-    Returns:
-        Whether there are workers, as far as that is known.
-
-    Raises:
-        VersionsDiffer: one has not.
-        Exception: what Dask raises if the cluster does not answer.
-    """
+    """Check that all workers of Dask that are there have this package. One without it would end with its first call."""
     if getattr(client, "asynchronous", False):
         return True
     package = __name__.partition(".")[0]
@@ -104,12 +86,7 @@ class Preparation:
     """What a worker needs to build an environment.
 
     Args:
-        environment: the packages, locked.
-        sandbox: the user's choice of a sandbox.
-        image_config: the base of Docker images.
-        minimum: the weakest accepted sandbox.
         built_in: the sandbox in which the function was tested.
-        versions: the caller's.
     """
 
     environment: EnvironmentSpec
@@ -120,16 +97,7 @@ class Preparation:
     versions: Mapping[str, str] = field(default_factory=versions_here)
 
     def done(self, place: str) -> None:
-        """Build the environment on this machine, if it is not there. It blocks.
-
-        Args:
-            place: what this machine is called, for messages.
-
-        Raises:
-            VersionsDiffer: this process has other versions than the caller.
-            SandboxUnavailable: there is no sandbox.
-            PackageError: the packages cannot be installed.
-        """
+        """Build the environment on this machine, if it is not there. It blocks."""
         try:
             require_same_versions(self.versions)
             runtime_for(self.sandbox, self.image_config, self.minimum, built_in=self.built_in).environment(
@@ -142,14 +110,6 @@ class Preparation:
 
 def prepare(function: Function, options: CallOptions, client: Any) -> tuple[str, ...]:
     """Build the environment of a function once on each machine of a cluster, also of workers that come later.
-
-    Args:
-        function: the function.
-        options: of its calls.
-        client: a client of Dask.
-
-    Returns:
-        The addresses of the workers.
 
     Raises:
         InvalidRequest: it is no client of Dask, its cluster does not answer, or a package was not approved.

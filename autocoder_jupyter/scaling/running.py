@@ -70,32 +70,13 @@ _OF_THE_CHILD = (OutOfMemory, OutputRefused, SandboxCrash, SandboxTimeout)
 
 
 def compute(versions: Mapping[str, str], function: Function, options: CallOptions, calls: Calls) -> dict[int, Any]:
-    """The outcomes by place, or the errors. It blocks; an executor calls it.
-
-    Args:
-        versions: the caller's.
-        function: the function.
-        options: of the calls.
-        calls: the inputs of each.
-
-    Raises:
-        VersionsDiffer: this process has other versions than the caller.
-    """
+    """The outcomes by place, or the errors. It blocks; an executor calls it."""
     require_same_versions(versions)
     return background.run_on_thread(computed(function, options, calls))
 
 
 async def computed(function: Function, options: CallOptions, calls: Calls) -> dict[int, Any]:
-    """The outcomes by place, or the errors.
-
-    Args:
-        function: the function.
-        options: of the calls. With `cache`, only what is not stored is computed.
-        calls: the inputs of each.
-
-    Raises:
-        SandboxError: there is no sandbox; this is no failure of one item.
-    """
+    """The outcomes by place, or the errors."""
     found: dict[int, Any] = {}
     small: dict[int, tuple[Packed, str | None]] = {}
     alone: list[int] = []
@@ -229,20 +210,7 @@ def begin(
     workers: int | None,
     progress: Progress | None,
 ) -> tuple[Function, dict[str, Any], CallOptions]:
-    """What all calls of a map or of a table share: the function, the inputs that are the same for all, the options.
-
-    Args:
-        ready: waits for the function and returns it.
-        options: of the calls.
-        fixed: inputs that are the same for all calls, and changed options, as `inputs_first` passes them.
-        resume: whether outcomes are kept.
-        workers: how many calls run at once.
-        progress: what is called with numbers.
-
-    Raises:
-        GenerationFailed: there is no function that passed.
-        InvalidRequest: an input does not exist, an option does not fit, or no outcome of the function can be kept.
-    """
+    """What all calls of a map or of a table share: the function, the inputs that are the same for all, the options."""
     function = background.run(_awaited(ready))
     inputs, given = split(function, {name: value for name, value in fixed.items() if name != _NAMED})
     inputs |= fixed.get(_NAMED, {})
@@ -278,12 +246,7 @@ def here(function: Function, options: CallOptions, workers: int) -> Submit:
 
 
 def pool_of(executor: Any) -> Any:
-    """What takes calls: an executor, or what its `get_executor()` gives; None for None.
-
-    Raises:
-        InvalidRequest: it takes no calls.
-        VersionsDiffer: it is of Dask, and a worker does not have this package.
-    """
+    """What takes calls: an executor, or what its `get_executor()` gives; None for None."""
     pool, client = executor, None if isinstance(executor, type) else _client_of(executor)
     if getattr(client, "asynchronous", False) is True:
         raise InvalidRequest(
@@ -392,11 +355,7 @@ def here_too(outcome: Any) -> Any:
 
 
 def not_carried(error: Exception) -> AutocodeError:
-    """Why an executor has no outcome for a call that it took.
-
-    Raises:
-        AutocodeError: it would be the same for each call.
-    """
+    """Why an executor has no outcome for a call that it took."""
     if isinstance(error, AutocodeError):
         raise error
     why = f"{type(error).__name__}: {visible(str(error)[:300])}"
@@ -428,14 +387,6 @@ def collect(
 ) -> None:
     """Compute chunks, and keep the outcomes as they come. If that ends early, for instance by an interrupt or an error
     of `keep`, the rest is cancelled.
-
-    Args:
-        chunks: they are taken when they are submitted.
-        submit: begins to compute one.
-        keep: called in this thread with outcomes, or errors, by place.
-        ahead: how many chunks are in memory at once; None for all.
-        lost: called with the exception of a chunk and its places, in this thread; gives what is kept of it. None
-            raises the exception.
     """
     ended: queue.SimpleQueue[Ended] = queue.SimpleQueue()
     submitted: dict[Ended, list[int]] = {}

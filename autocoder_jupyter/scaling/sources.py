@@ -120,13 +120,10 @@ class Carrier:
     """What carries `over` for a frame whose rows its own workers have.
 
     Args:
-        kind: of the frame, for messages.
         carry: makes the frame of the answers, from the columns that are read, the calls, and the bytes of a piece.
         chosen: the frame with these columns only.
         pieces: about how many pieces there are, unless all is one; None if that is not known before.
-        written: code that writes the answer.
         at_once: how the user decides how many pieces are computed at once.
-        shown: what shows how far it is.
     """
 
     kind: str
@@ -140,27 +137,14 @@ class Carrier:
 
 @dataclass(frozen=True, kw_only=True)
 class Partitions(TableSource):
-    """A frame of an engine, whose workers have the rows.
-
-    Args:
-        frame: the frame.
-        engine: what carries it.
-    """
+    """A frame of an engine, whose workers have the rows."""
 
     frame: Any = field(repr=False)
     engine: Carrier = field(repr=False)
 
 
 def source_of(value: Any) -> TableSource:
-    """A table that may be larger than memory.
-
-    Args:
-        value: a Parquet file or a folder of them, a dataset or reader of PyArrow, a lazy frame of Polars, a relation of
-            DuckDB, a table of Ibis, a frame of Dask or Spark, a dataset of Ray, or a lazy frame of narwhals of one.
-
-    Raises:
-        InvalidRequest: it is something else, or cannot be read.
-    """
+    """A table that may be larger than memory."""
     if isinstance(value, str | os.PathLike | File | Dir):
         return _parquet(value.path if isinstance(value, File | Dir) else Path(value))
     inner = native(value)
@@ -186,12 +170,7 @@ def source_of(value: Any) -> TableSource:
 
 
 def _wrapped(source: TableSource, wrap: Callable[[Any], Any]) -> TableSource:
-    """The table of a lazy frame of narwhals, whose answer is one too.
-
-    Args:
-        source: the table that it wraps.
-        wrap: makes a lazy frame of narwhals of an answer.
-    """
+    """The table of a lazy frame of narwhals, whose answer is one too."""
     if isinstance(source, Batches):
         like = source.like
         return replace(source, like=lambda answer: wrap(like(answer)))
@@ -210,11 +189,7 @@ def _unreadable(what: str, error: Exception, hint: str = _COMPUTED) -> InvalidRe
 
 
 def _plain(schema: Any) -> Any:
-    """A schema with the values of categories in their place, if it may be used.
-
-    Raises:
-        InvalidRequest: it has too many columns, two with the same name, intervals, or unions.
-    """
+    """A schema with the values of categories in their place, if it may be used."""
     import pyarrow
 
     if len(schema) > MOST_COLUMNS:
@@ -281,7 +256,6 @@ class _File:
     """A Parquet file of a source.
 
     Args:
-        path: its path.
         given: the values that the names of its folders give, by column.
         numbers: the name and the values of its index, if that is a range, of which a file has only a description.
     """
@@ -436,11 +410,7 @@ def _with_index(schema: Any, name: str) -> Any:
 
 
 def _common(files: Sequence[_File], schemas: dict[Path, Any], columns: Sequence[str]) -> Any:
-    """The types that these columns have in all files.
-
-    Raises:
-        DataDrift: a file lacks one, or has other values in one.
-    """
+    """The types that these columns have in all files."""
     import pyarrow
 
     common = part_of(schemas[files[0].path], columns)
@@ -464,11 +434,7 @@ def _common(files: Sequence[_File], schemas: dict[Path, Any], columns: Sequence[
 
 
 def _rows_of(tables: Callable[[Sequence[str]], Iterator[Any]], schema: Any, columns: Sequence[str]) -> Reading:
-    """Tables of another library with the types of the schema.
-
-    Raises:
-        InvalidRequest: they cannot be read.
-    """
+    """Tables of another library with the types of the schema."""
     wanted = part_of(schema, columns)
     try:
         for table in tables(columns):
@@ -584,11 +550,7 @@ def _ibis(value: Any) -> TableSource:
 
 
 def _held(answer: Any, library: str, kind: str = "pyarrow Table") -> Any:
-    """An answer as a table of another kind; a dataset of PyArrow is only looked at.
-
-    Raises:
-        InvalidRequest: the library would have other names or values.
-    """
+    """An answer as a table of another kind; a dataset of PyArrow is only looked at."""
     import pyarrow
 
     held = answer
@@ -708,7 +670,6 @@ class _SourceKind:
     """A kind of source.
 
     Args:
-        opened: makes the source of a table.
         engine: what carries it, in a few words.
     """
 

@@ -128,7 +128,6 @@ class SandboxRecord:
     Args:
         module: the module of its class, by its full name.
         kind: the class, which implements `sandbox.protocol.Sandbox`.
-        title: its name on JupyterLab's settings page.
         has_images: whether its environments are images: it takes an `ImageConfig` and can install Debian packages.
         has_engines: whether it needs a container engine. `%autocode doctor` then lists those of this machine.
     """
@@ -184,8 +183,6 @@ class Tier:
     """One tier.
 
     Args:
-        made_of: the mechanisms that it uses.
-        holds: what it protects.
         lacks: what it does not protect.
         meets: the minimums that it meets, besides `any`.
         title: what it is as a minimum, on JupyterLab's settings page.
@@ -240,12 +237,7 @@ MET_BY: Mapping[str, frozenset[str]] = {
 
 
 def sandbox_line(sandbox: str, tier: str | None) -> str:
-    """A sandbox in one line: its tier, what it protects, and what it does not protect.
-
-    Args:
-        sandbox: `docker` or `local`; "" gives "".
-        tier: the tier; None if it was not recorded. It may come from a file that is not trusted.
-    """
+    """A sandbox in one line: its tier, what it protects, and what it does not protect."""
     words = TIERS.get(tier or sandbox)
     if words is None:
         return sandbox and f"{sandbox}; its isolation was not recorded"
@@ -258,7 +250,6 @@ class SandboxMinimum:
     """The weakest sandbox that is accepted for generated code.
 
     Args:
-        tier: the weakest accepted tier.
         by: who requires it and where it is set, for an error message.
     """
 

@@ -61,7 +61,6 @@ class Option:
         kind: what its value is; `names` is a tuple of words, `columns` of names with blanks, `mapping` a dictionary,
             `variable` an environment variable's name, `variables` a tuple of them, `size` an amount of memory,
             `version` a Python as `3.12`.
-        placeholder: the value in the help text.
         choices: the values of a `choice`.
         repeatable: whether a cell may give it more than once.
         is_setting: whether it can be set outside of a cell.
@@ -145,10 +144,6 @@ class Option:
     def checked(self, value: Any, called: str = "") -> Any:
         """Check a value, and return it in canonical form.
 
-        Args:
-            value: the value.
-            called: how the option is written where the value stands, for the error; its name by default.
-
         Raises:
             InvalidRequest: it is not a valid value.
         """
@@ -213,7 +208,6 @@ class Setting:
         help: a sentence without its full stop; `{default}` is replaced by the default.
         check: checks and freezes a value; by default a check of the field's type. If the default is None, None is
             accepted without a check.
-        minimum: the smallest whole number allowed.
         takes: type of the constructor's parameter, if it accepts more forms than the field. None means the default.
         shapes: for a setting that shapes how a function is written, what changes with it, in words. It is no part of
             the key of a request: with another value, a function is kept, and its card says how it was written.
@@ -233,7 +227,6 @@ class Page:
     """How JupyterLab's settings page shows a setting. A setting that is not on the page has none.
 
     Args:
-        title: the title on the page.
         description: the description; `{default}` is replaced by the default.
         choices: the title of each value of a choice.
         pattern: a regular expression for the whole value; "" if there is none.
@@ -254,9 +247,7 @@ class SettingRecord:
 
     Args:
         name: the field of `AgentConfig`, and the parameter of `AutoCoderAgent`.
-        type: the type of the field.
         default: the default; `MISSING` if it has a default factory.
-        setting: its description and check.
         options: its options in cells, `%config`, pyproject.toml and the environment; a record such as `Resources` has
             one for each of its parts.
         page: its entry on JupyterLab's settings page; None if it is not there.
@@ -286,10 +277,6 @@ class SettingRecord:
 
     def checked(self, value: Any, called: str = "") -> Any:
         """Check a value, and return a frozen copy.
-
-        Args:
-            value: the value.
-            called: how the setting is written where the value stands, for the error; its name by default.
 
         Raises:
             InvalidRequest: the value is not allowed.

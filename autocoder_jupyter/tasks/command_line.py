@@ -53,18 +53,7 @@ def command_line(
     reads: ColumnsRead = EVERY_COLUMN,
     renames: Mapping[str, str] | None = None,
 ) -> str:
-    """The source below the solution: readers and a writer for these types, and `_cli_main`.
-
-    Args:
-        inputs: of the function.
-        outputs: of the function.
-        function: its name.
-        description: one sentence.
-        contracts: expressions that make a schema of pandera, by the input or output that must satisfy it.
-        shapes: the recorded columns and dtypes of tables, by input; see `data.drift.shape_of`.
-        reads: the columns that the function reads. Others are neither required nor converted.
-        renames: names of columns in the data, by the names that the function reads.
-    """
+    """The source below the solution: readers and a writer for these types, and `_cli_main`."""
     used = {KINDS[spec.type].reader for spec in inputs} & functions().keys()
     if used - {"_cli_bool"}:
         used.add("_cli_argument")

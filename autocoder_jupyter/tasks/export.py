@@ -87,12 +87,6 @@ _READS_EXCEL = "openpyxl>=3.1"
 def export(report: Report, function: Function, path: Path, *, tests: bool = True) -> Path:
     """Write the script to `path`, and its tests beside it as `test_<stem>.py`.
 
-    Args:
-        report: the report of the generation.
-        function: the function.
-        path: a `.py` file; its stem becomes the module's name.
-        tests: whether the tests are written too, if there are any.
-
     Raises:
         InvalidRequest: the name cannot be imported, or hides a module that the code needs; the path cannot be
             written; or the code contains lines that are not allowed in a script.
@@ -172,11 +166,7 @@ def script(report: Report, function: Function) -> str:
 
 
 def without_metadata(source: str, name: str) -> str:
-    """The source, if it has no script metadata: packages and addresses from which `uv run` would install.
-
-    Raises:
-        InvalidRequest: it has.
-    """
+    """The source, if it has no script metadata: packages and addresses from which `uv run` would install."""
     if re.search(r"^# /// ", source, re.MULTILINE):
         raise InvalidRequest(
             f"The code of {name} already has script metadata, and a script can have only one.",
@@ -196,15 +186,7 @@ def _not_written(report: Report, function: Function) -> list[str]:
 
 
 def tests_for(tests: str, module: str, command: str, *, passed: bool = True, draws: bool = False) -> str:
-    """The tests, importing the function by the name of its module; only their import statements differ from what ran.
-
-    Args:
-        tests: as they ran.
-        module: the module with the function.
-        command: how to run them, as a comment.
-        passed: whether they passed here.
-        draws: whether the function draws. Then the tests get its figures as data, as in the sandbox.
-    """
+    """The tests, importing the function from its module; only their import statements differ from what ran."""
     how = "as they passed" if passed else "not verified here"
     note = f"{_TESTS_OF.format(module)}{how}. {_RUN_THEM}\n{command}"
     renamed = _imports_renamed(tests, module).strip()
@@ -363,12 +345,7 @@ ENTRY = "run"
 
 
 def renamed(code: str, name: str) -> str:
-    """The code with its function renamed to `name`; unchanged if the rename would change what it does.
-
-    Args:
-        code: a solution.
-        name: the name of the result.
-    """
+    """The code with its function renamed to `name`; unchanged if the rename would change what it does."""
     for place in reversed(places(code, name)):
         code = code[:place] + name + code[place + len(ENTRY) :]
     return code

@@ -49,15 +49,7 @@ class TaskResolver:
         return f"{__name__}.{type(self).__name__}"
 
     def loader_args(self, task: Any, root_dir: Path | None = None) -> list[str]:
-        """The module and the variable of a task.
-
-        Args:
-            task: the task.
-            root_dir: the folder whose files Flyte sends.
-
-        Raises:
-            InvalidRequest: no module has a variable with the task.
-        """
+        """The module and the variable of a task."""
         for module in list(sys.modules.values()):
             for name, value in list(getattr(module, "__dict__", {}).items()):
                 if value is task:
@@ -93,8 +85,6 @@ class Task(Called):
 
     Args:
         name: its `__name__`, and the label in its errors.
-        function: the function.
-        options: the options of its calls.
     """
 
     def __init__(self, name: str, function: Function, options: CallOptions) -> None:
@@ -115,14 +105,6 @@ def to_flyte(
     function: Function, options: CallOptions, env: Any, *, retries: int, timeout: float | None, cache: bool
 ) -> Any:
     """A task of Flyte, registered in `env` under the name of the function.
-
-    Args:
-        function: the function.
-        options: the options of its calls.
-        env: a `flyte.TaskEnvironment`.
-        retries: how often Flyte repeats a task that failed.
-        timeout: seconds that Flyte gives the task, the set-up of its packages included; None for no limit of Flyte's.
-        cache: whether Flyte keeps outcomes.
 
     Raises:
         InvalidRequest: `env` is something else, an argument is invalid, an output is a figure, or `cache` is demanded
@@ -166,11 +148,7 @@ def _duration(timeout: float) -> dt.timedelta:
 
 
 def require_no_figure(outputs: tuple[OutputSpec, ...], hint: str) -> None:
-    """Refuse a figure, for which Flyte has no type.
-
-    Raises:
-        InvalidRequest: an output is one.
-    """
+    """Refuse a figure, for which Flyte has no type."""
     if figure := next((spec.name for spec in outputs if spec.whole == "Figure"), None):
         raise InvalidRequest(f"A task of Flyte cannot return the figure {visible(figure)!r}.", hint=hint)
 
@@ -178,14 +156,7 @@ def require_no_figure(outputs: tuple[OutputSpec, ...], hint: str) -> None:
 def _coroutine(
     task: Task, inputs: tuple[InputSpec, ...], outputs: tuple[OutputSpec, ...], naive: Collection[str]
 ) -> Any:
-    """The coroutine function, with the types that Flyte reads from it.
-
-    Args:
-        task: the call.
-        inputs: of the function.
-        outputs: those that it returns.
-        naive: inputs from which the zone is removed.
-    """
+    """The coroutine function, with the types that Flyte reads from it."""
 
     async def called(*args: Any, **keywords: Any) -> Any:
         given = declared_signature.bind(*args, **keywords).arguments

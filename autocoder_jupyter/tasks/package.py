@@ -48,13 +48,6 @@ def export_package(
 ) -> Path:
     """Write the package into a folder, which is created if it does not exist.
 
-    Args:
-        report: the report of the generation.
-        function: the function.
-        folder: the folder of the package.
-        tests: whether the tests are written too, if there are any.
-        more: the texts of further modules, by file name.
-
     Raises:
         InvalidRequest: the name cannot be that of a package, a file in the folder was not written by an export, or the
             folder cannot be written.
@@ -94,11 +87,7 @@ def export_package(
 
 
 def _require_absent(files: Folder, name: str) -> None:
-    """Refuse a file of somebody else that would take part in the installation of the package.
-
-    Raises:
-        InvalidRequest: it is there.
-    """
+    """Refuse a file of somebody else that would take part in the installation of the package."""
     if files.exists(name):
         raise InvalidRequest(
             f"{visible(str(files.root / name))} exists, and no export wrote it.",
@@ -108,11 +97,7 @@ def _require_absent(files: Folder, name: str) -> None:
 
 
 def _require_own_name(name: str) -> None:
-    """Refuse the name of a package that others use: pip would remove that one, or write over its files.
-
-    Raises:
-        InvalidRequest: it is one.
-    """
+    """Refuse the name of a package that others use: pip would remove that one, or write over its files."""
     modules = {module.lower() for module in DISTRIBUTION_OF}
     if requirement_name(name) in KNOWN_DISTRIBUTIONS or name.lower() in modules:
         raise InvalidRequest(

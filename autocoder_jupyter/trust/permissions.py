@@ -46,7 +46,6 @@ class FolderTrust:
     """The permissions that were granted to one folder, at one moment.
 
     Args:
-        folder: its real path.
         agreed: by part, the digest of the permissions that were granted.
     """
 
@@ -54,12 +53,7 @@ class FolderTrust:
     agreed: Mapping[str, str] = field(default_factory=dict)
 
     def covers(self, permissions: Iterable[Permission]) -> bool:
-        """Whether exactly these permissions were granted; True if there are none.
-
-        Args:
-            permissions: all permissions of one or several parts. A subset of a part has another digest, so it was
-                not granted.
-        """
+        """Whether exactly these permissions were granted; True if there are none."""
         return all(self.agreed.get(part) == digest for part, digest in digests(permissions).items())
 
 
@@ -118,23 +112,14 @@ def own_folder() -> Path:
 
 
 def is_ones_own(status: os.stat_result, others: int = stat.S_IWGRP | stat.S_IWOTH) -> bool:
-    """Whether it is a regular file of this user.
-
-    Args:
-        status: of the open file.
-        others: what no other user may do with it, as bits of its mode. By default, write.
-    """
+    """Whether it is a regular file of this user."""
     if not stat.S_ISREG(status.st_mode):
         return False
     return os.name == "nt" or (status.st_uid == os.geteuid() and not status.st_mode & others)
 
 
 def write_own(path: Path, content: bytes) -> None:
-    """Write a file in one atomic step, for this user only.
-
-    Raises:
-        OSError: it cannot be written.
-    """
+    """Write a file in one atomic step, for this user only."""
     descriptor, staged = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # mode 0600
     try:
         with os.fdopen(descriptor, "wb") as file:

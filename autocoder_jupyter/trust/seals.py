@@ -42,13 +42,7 @@ def key_path() -> Path:
 
 
 def sealed(record: Mapping[str, Any], *place: str, indent: int | None = None) -> str:
-    """A record as JSON, with its seal as the first field `seal`.
-
-    Args:
-        record: JSON values, without a field `seal`.
-        place: what the record belongs to, such as a name and a version. In another place the seal is not valid.
-        indent: as for `json.dumps`.
-    """
+    """A record as JSON, with its seal as the first field `seal`."""
     text = json.dumps({"seal": _EMPTY, **record}, ensure_ascii=False, indent=indent)
     try:
         key = _key_to_seal()
@@ -86,11 +80,7 @@ def _seal(key: bytes, content: bytes, place: tuple[str, ...]) -> str:
 
 
 def _key_to_seal() -> bytes:
-    """The user's key, which is created if it does not exist. A lock makes sure that two processes create one.
-
-    Raises:
-        NoKey: it cannot be created, or must not be used.
-    """
+    """The user's key, which is created if it does not exist. A lock makes sure that two processes create one."""
     from filelock import FileLock
 
     path = key_path()
@@ -111,13 +101,7 @@ def _key_to_seal() -> bytes:
 
 
 def _read_key() -> bytes:
-    """The user's key.
-
-    Raises:
-        FileNotFoundError: there is none.
-        OSError: it cannot be read.
-        NoKey: others could know it, or it is no key. It is never replaced: somebody must look at it first.
-    """
+    """The user's key."""
     path = key_path()
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
     try:

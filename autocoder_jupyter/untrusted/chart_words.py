@@ -114,15 +114,7 @@ class _View:
 
 
 def chart_words(kind: str, spec: Mapping[str, Any]) -> str:
-    """A chart in words, as `bar chart "Sales"; x: month, Jan, Feb; y: EUR, 1.5 to 2; 2 marks`.
-
-    Args:
-        kind: `matplotlib`, `plotly` or `altair`.
-        spec: its content from a sandbox, as JSON values.
-
-    Returns:
-        One line of at most 600 characters; "" if nothing is known.
-    """
+    """A chart in words, as `bar chart "Sales"; x: month, Jan, Feb; y: EUR, 1.5 to 2; 2 marks`."""
     read = {"matplotlib": _of_matplotlib, "plotly": _of_plotly}.get(kind, _of_altair)
     views = list(islice(read(spec, _SpecReader()), _MAX_VIEWS + 1))
     said = [words for view in views[:_MAX_VIEWS] if (words := view.words())]

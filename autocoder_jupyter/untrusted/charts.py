@@ -110,14 +110,7 @@ class _FigureSize:
 
 
 def harmless_traces(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """The traces and the layout of a figure, without pictures, maps, buttons, links and addresses.
-
-    Args:
-        spec: the specification that came out of a sandbox, as JSON values.
-
-    Raises:
-        NotDrawn: one of its traces is not allowed, or it is too large.
-    """
+    """The traces and the layout of a figure, without pictures, maps, buttons, links and addresses."""
     traces, layout = spec.get("data"), spec.get("layout")
     if not isinstance(traces, list) or not all(isinstance(trace, dict) for trace in traces):
         raise NotDrawn("it is not written as figures are")
@@ -275,15 +268,6 @@ def chart_place(
     """The safe parts of a chart for an element of a page: its mime type and specification, as JSON text in ASCII.
 
     The numbers of a chart of more than `EXACT_CHARACTERS` are rounded; no screen shows the difference.
-
-    Args:
-        library: `plotly` or `altair`.
-        spec: its content from a sandbox, as JSON values.
-        most: characters of the longest text.
-        tell: masks the texts in the chart; by default nothing is masked.
-
-    Returns:
-        The text; "" if the chart needs a part that is not allowed, or is too large.
     """
     mime_type, harmless = _HARMLESS[library]
     try:

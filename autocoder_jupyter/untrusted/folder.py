@@ -87,13 +87,7 @@ class Folder:
         return self.read_bytes(path, limit).decode("utf-8")
 
     def lines(self, path: str, *, longest: int, total: int) -> Iterator[bytes]:
-        """Read the lines of a file.
-
-        Args:
-            path: of the file.
-            longest: lines with more bytes are skipped.
-            total: reading stops after this number of bytes.
-        """
+        """Read the lines of a file."""
         with self._parent(path) as (place, name):
             file = os.fdopen(_open_plain(place, name, os.O_RDONLY), "rb", buffering=READ_AHEAD)
         with file:
@@ -140,11 +134,7 @@ class Folder:
                 raise
 
     def set_aside(self, path: str) -> str:
-        """Rename a file, so that its content is kept.
-
-        Returns:
-            The new name.
-        """
+        """Rename a file, so that its content is kept."""
         with self._parent(path) as (place, name):
             aside = f"{name}.set-aside-{secrets.token_hex(4)}"
             _rename(place, name, aside)

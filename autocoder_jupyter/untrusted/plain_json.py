@@ -124,12 +124,6 @@ _AT_ONCE = 2**20
 def parse(text: str | bytes, *, values: int = VALUES, is_piece: bool = False) -> Any:
     """Parse JSON.
 
-    Args:
-        text: the JSON.
-        values: most values.
-        is_piece: its texts are pieces of longer ones, so a half of a surrogate pair at an end is kept: the next piece
-            may begin with the other half. Elsewhere halves become U+FFFD.
-
     Raises:
         ValueError: it is not JSON, a number has too many digits, it is nested deeper than `LEVELS`, or it has more
             than `values` lists, objects, texts and numbers.
@@ -158,11 +152,7 @@ def _valid(parsed: Any, text: str) -> Any:
 
 
 def bounded(parsed: Any, *, values: int = VALUES) -> Any:
-    """Return `parsed` if its nesting and its number of values are within the limits. Then recursion on it is safe.
-
-    Raises:
-        ValueError: it is nested deeper than `LEVELS`, or has more than `values` values.
-    """
+    """Return `parsed` if its nesting and its number of values are within the limits. Then recursion on it is safe."""
     level, count = [parsed], 0
     for _ in range(LEVELS):
         count += len(level)

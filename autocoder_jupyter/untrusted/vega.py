@@ -92,14 +92,7 @@ class _ChartSize:
 
 
 def harmless_chart(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Rebuild a chart from its allowed parts. Its tables keep the columns that it shows.
-
-    Args:
-        spec: a Vega-Lite specification that came out of a sandbox, as JSON values.
-
-    Raises:
-        NotDrawn: it needs a part that is not allowed, or is too large.
-    """
+    """Rebuild a chart from its allowed parts. Its tables keep the columns that it shows."""
     datasets = spec.get("datasets")
     made = _chart(spec, datasets if isinstance(datasets, dict) else {}, (), _ChartSize())
     columns = {name for field in _fields(made) for name in _columns(field)}

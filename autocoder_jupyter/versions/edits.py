@@ -57,7 +57,6 @@ class TopFiles:
     """The files at the top of a function's folder.
 
     Args:
-        versions: the versions of the function.
         notes: sentences for the user about files that were set aside.
     """
 
@@ -86,20 +85,12 @@ class TopFiles:
         return text if text and plain(text) != plain(sources_of(version.report)[name]) else ""
 
     def undo(self, version: Version, name: str, text: str) -> None:
-        """Let a file say what its version runs, if it has this edit.
-
-        Raises:
-            InvalidRequest: the folder cannot be written.
-        """
+        """Let a file say what its version runs, if it has this edit."""
         if plain(self.edited(version, name)) == plain(text) != "":
             self._put(name, sources_of(version.report)[name])
 
     def show(self) -> None:
-        """Let the files say what runs now. An edit of what runs, which is not tested yet, stays; another is set aside.
-
-        Raises:
-            InvalidRequest: the folder cannot be written.
-        """
+        """Make the files show what runs now. An untested edit of what runs stays; any other edit is set aside."""
         home = f"{self.versions.root.name}/{self.versions.name}"
         if not is_moved(self._files, home):
             return  # a folder of an earlier layout is not changed before a version is written
@@ -215,7 +206,6 @@ class EditedVersion:
     """A version whose code or tests a person changed.
 
     Args:
-        version: as it was recorded.
         code: the module as it is on disk.
         tests: the tests as they are on disk.
     """
@@ -321,12 +311,7 @@ GATHERED = frozenset(
 
 
 def shown(versions: Versions, version: Version) -> tuple[RecordedState, Report]:
-    """The state of a recorded version and its report, with the evidence that was gathered here.
-
-    Args:
-        versions: the versions of its name.
-        version: one of them.
-    """
+    """The state of a recorded version and its report, with the evidence that was gathered here."""
     report, name = version.report, version.report.name
     if not report.success:
         # The evidence of a renamed function is kept in the user's configuration.
@@ -351,12 +336,7 @@ def without_others_evidence(versions: Versions, version: Version) -> Report:
 
 
 def unverified(report: Report, why: str = "") -> Report:
-    """The report of a function that is not verified here: all that it says about itself, and no evidence.
-
-    Args:
-        report: as recorded.
-        why: the reason, and what to do next. By default, that nobody verified it here.
-    """
+    """The report of a function that is not verified here: all that it says about itself, and no evidence."""
     why = why or f"No run of yours tested it here. {report.name}.verify() does that, and so does its cell."
     return without_evidence(report).model_copy(update={"success": False, "error": why})
 
@@ -384,11 +364,6 @@ def _not_compared(opinion: SecondOpinion | None) -> SecondOpinion | None:
 def keep_evidence(versions: Versions, version: Version, report: Report) -> None:
     """Keep the evidence of a run that verified a recorded function, if it is the first one here, or the first to find
     out what the tests are worth.
-
-    Args:
-        versions: the versions of its name.
-        version: the recorded one.
-        report: of the run that verified it.
     """
     found, (state, before) = _found(versions, version), shown(versions, version)
     is_more = report.evidence.strength is not None and before.evidence.strength is None

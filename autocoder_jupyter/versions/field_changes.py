@@ -18,7 +18,6 @@ class Change:
     """One difference between two requests.
 
     Args:
-        words: it, for the user.
         what: `request`: a function is written for it. `demand`: a further demand, which an existing function can be
             tested with. `default`: another default of an input. `output`: other declared outputs. `schema`: the
             columns of a sample. `setting`: how a function was written, which is not a part of the request.

@@ -53,11 +53,7 @@ def check_report(report: Report) -> None:
 
 
 def _check_shape(name: str, shape: dict[str, Any]) -> None:
-    """Check columns, index and dtypes of a recorded table (`data.drift.shape_of`).
-
-    Raises:
-        ValueError: they are not as this package writes them.
-    """
+    """Check columns, index and dtypes of a recorded table (`data.drift.shape_of`)."""
     columns, index = shape.get("columns"), shape.get("index", [])
     is_table = shape.get("type", "DataFrame") == "DataFrame" or (shape["type"] == "Series" and columns)
     if not (is_table and isinstance(columns, list) and isinstance(index, list)):

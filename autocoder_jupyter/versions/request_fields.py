@@ -53,7 +53,6 @@ class RequestField:
 
     Args:
         differences: the changes from an earlier record to the current one; both are as `record` returns.
-        record: the value as JSON.
         key: its part of the request's key; by default what is recorded. An empty part does not count, so a new field
             does not change earlier keys.
         read: the value from a record, which is not trusted; None if there is none, or if only a cell can give it.
@@ -83,10 +82,6 @@ def key_parts(request: Request) -> dict[str, Any]:
 
 def read_fields(name: str, record: Mapping[str, Any]) -> dict[str, Any]:
     """The values of a request that a record has and that may be used without its cell. The record is not trusted.
-
-    Args:
-        name: the name of the function, for the error.
-        record: the content of `request.json`.
 
     Raises:
         InvalidRequest: a value has not the form that `field_records` writes.
@@ -251,15 +246,7 @@ _NAMED = 3
 
 
 def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """How a request differs from an earlier one: "new wording; a new constraint: …".
-
-    Args:
-        before: the earlier one, as `engine.prepare.request_record` wrote it. The file is untrusted.
-        now: the current one.
-
-    Returns:
-        The line; "" if the records do not differ.
-    """
+    """How a request differs from an earlier one: "new wording; a new constraint: …"."""
     return in_words(changes_differences(before, now))
 
 

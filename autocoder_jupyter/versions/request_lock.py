@@ -40,7 +40,6 @@ class Holder:
     """A process.
 
     Args:
-        pid: its number.
         started: when it started, in the system's ticks; "" if that is unknown. Numbers are used again.
         namespace: the namespace that its number belongs to; "" if that is unknown.
     """
@@ -159,11 +158,6 @@ async def hold_lock(
 
     If the file system has no locks, or the file cannot be opened, there is no lock and no wait.
 
-    Args:
-        lock: see `lock_of`.
-        on_wait: called once if another process holds the lock. `holder_words` tells which.
-        patience: how long a holder may show no sign of life.
-
     Raises:
         RequestInUse: the holder is stopped, or shows no sign of life.
     """
@@ -235,11 +229,7 @@ def _is_file_of(lock: Path, descriptor: int) -> bool:
 
 
 def _require_life(lock: Path, descriptor: int, silent: float, patience: LockPatience) -> None:
-    """Check that the holder still works. Its work is not taken over: it may go on, and then pay for the same twice.
-
-    Raises:
-        RequestInUse: it does not.
-    """
+    """Check that the holder still works. Its work is not taken over: it may go on, and then pay for the same twice."""
     holder = Holder.read(descriptor)
     is_stopped = holder is not None and holder.state == "stopped"
     if silent <= (patience.stopped if is_stopped else patience.silent):
@@ -274,25 +264,13 @@ def holder_words(lock: Path) -> str:
 
 
 def lock_of(cache: Path, root: Path, name: str, request_key: str) -> Path:
-    """The lock file of a request.
-
-    Args:
-        cache: the cache folder of this machine.
-        root: the `.autocode` folder.
-        name: the name of the function.
-        request_key: the key of the request.
-    """
+    """The lock file of a request."""
     what = f"{root.resolve()}\n{name}\n{request_key}"
     return _folder(cache) / f"{hashlib.sha256(what.encode()).hexdigest()[:32]}.lock"
 
 
 def remove_old(cache: Path, before: float) -> None:
-    """Remove the lock files of requests on which no process works.
-
-    Args:
-        cache: the cache folder of this machine.
-        before: seconds since 1970. Files of requests that were last worked on before this time are removed.
-    """
+    """Remove the lock files of requests on which no process works."""
     for lock in _folder(cache).glob("*.lock"):
         with contextlib.suppress(OSError):
             if lock.stat().st_mtime < before:

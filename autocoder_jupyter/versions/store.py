@@ -67,11 +67,7 @@ class Choice:
         return cls(said.pinned, said.chosen)
 
     def write(self, files: Folder, home: str) -> None:
-        """Write the file.
-
-        Raises:
-            InvalidRequest: the folder cannot be written.
-        """
+        """Write the file."""
         record = {"pinned": self.pinned, "chosen": dict(sorted(self.chosen.items()))}
         with writing("The choice of a version", files.root / home / FILE):
             files.write(f"{home}/{FILE}", (json.dumps(record, indent=1) + "\n").encode())
@@ -177,11 +173,7 @@ def store_once(files: Folder, home: str, run_id: str) -> None:
 
 
 def release(files: Folder, home: str, run_id: str) -> None:
-    """Give the files of a version to those that name it in `same.json`, before it is removed.
-
-    Raises:
-        OSError: the folder cannot be written.
-    """
+    """Give the files of a version to those that name it in `same.json`, before it is removed."""
     given: dict[str, str] = {}
     for other in run_ids(files, home):
         same = _same(files, home, other)
@@ -233,11 +225,7 @@ def is_moved(files: Folder, home: str) -> bool:
 
 
 def write_git_file(files: Folder, home: str) -> None:
-    """Write the file for git, if there is none.
-
-    Raises:
-        OSError: it cannot be written.
-    """
+    """Write the file for git, if there is none."""
     path = f"{home.partition('/')[0]}/{GIT_FILE}"
     if not files.exists(path):
         files.write(path, _GIT_ATTRIBUTES.encode())
@@ -272,7 +260,6 @@ class Version:
     """One finished run.
 
     Args:
-        id: its folder.
         number: its number for users, from 1.
         report: its outcome as recorded, without the conversation. `verification.shown` says what may be shown of it.
         digest: SHA-256 of the content of its record; "" if it was not read from a record.
@@ -296,7 +283,6 @@ class Versions:
 
     Args:
         root: the `.autocode` folder.
-        name: the name of the function.
     """
 
     def __init__(self, root: Path, name: str) -> None:
@@ -395,9 +381,6 @@ class Versions:
 
     def show_current(self) -> list[str]:
         """Let the files at the top of the function's folder say what runs; see `top_files`.
-
-        Returns:
-            Sentences about edits that were set aside.
 
         Raises:
             InvalidRequest: the folder cannot be written.

@@ -41,13 +41,7 @@ _SPACE, _NO_BREAK = escape(" "), escape("\N{NO-BREAK SPACE}")
 
 
 def document_html(document: Document, most: int) -> Html:
-    """The document.
-
-    Args:
-        document: the document.
-        most: characters of HTML. If it has more, sections are replaced by their shorter forms, in the order of
-            `Document.shorter`; it is longer only if the shortest forms are.
-    """
+    """The document."""
     first = join(head_html(document), marks_html(document.marks))
     sections = {section.title: section for section in document.sections if section.only != "text"}
     shown = {title: _section(section, document.is_indented) for title, section in sections.items()}

@@ -40,13 +40,7 @@ _CODE = " " * 4
 
 
 def document_text(document: Document, columns: int = 0) -> str:
-    """The document in lines of text.
-
-    Args:
-        document: the document.
-        columns: the width of the terminal: sentences are wrapped between words, and tables are cut. 0 if the text is
-            not for a terminal.
-    """
+    """The document in lines of text."""
     columns = max(columns, _NARROWEST) if columns else 0
     facts = filter(None, (*document.facts, document.last_step))
     first = " · ".join((f"● {document.name}  {document.title}", *facts))

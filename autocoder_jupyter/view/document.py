@@ -26,7 +26,6 @@ class Span:
         text: the text; it may be untrusted.
         role: what it is; a tone is a colour, and the text must be clear without it.
         only: the only form that shows it; None for every form.
-        tip: a tooltip.
     """
 
     text: str
@@ -40,7 +39,6 @@ class Button:
     """A button that only our lab extension shows.
 
     Args:
-        label: its text.
         kind: its CSS class. Saved notebooks contain it, so it cannot be renamed.
         option: the options that it adds to the first line of its cell.
     """
@@ -88,7 +86,6 @@ class Source:
     """Preformatted text.
 
     Args:
-        text: the text.
         python: whether it is coloured as Python, which takes five times as many characters.
         label: the accessible name of the box with a scroll bar around it; "" for no box.
         filename: the name of its download; None for no buttons, "" for buttons without a download.
@@ -134,10 +131,6 @@ class Item:
 
     Args:
         mark: its outcome, as `✓ passed`.
-        pieces: what it is.
-        about: less important text after it.
-        note: a short text at the end.
-        below: what is shown below it.
         edge: whether its edge has the colour of the outcome.
     """
 
@@ -159,14 +152,7 @@ class Items:
 
 @dataclass(frozen=True)
 class Offer:
-    """A button that adds a cell to the notebook; elsewhere the command that does the same.
-
-    Args:
-        label: the text of the button.
-        cell: the source of the cell.
-        command: the command to type.
-        meaning: what it does.
-    """
+    """A button that adds a cell to the notebook; elsewhere the command that does the same."""
 
     label: str
     cell: str
@@ -192,7 +178,6 @@ class Row:
 
     Args:
         label: its label; "" for none.
-        blocks: its content.
         prefix: the label in a terminal; the label in lower case by default.
         only: the only form that shows it; None for every form.
         refines: the name of the function that the buttons in it refine.
@@ -227,9 +212,7 @@ class Section:
 
     Args:
         title: its title; `shorter` of the document refers to it.
-        blocks: its content.
         folded: whether it is collapsible, with the title.
-        opened: whether it is open at first.
         only: the only form that shows it; None for every form.
         is_counted: whether it counts for the size of the document.
     """
@@ -247,18 +230,10 @@ class Document:
     """What is shown of a run or of its result.
 
     Args:
-        name: the name of the result.
-        title: the state in a few words.
-        tone: the colour of the state.
-        facts: facts beside the title.
         is_under_way: whether the title is of a run that goes on; a page replaces it when the run has been interrupted.
         last_step: when the last step was; a page that has a clock does not show it.
-        marks: the stages, each with its mark.
-        status: what it waits for.
-        sections: its parts.
         shorter: shorter forms of sections by title, in the order in which they are used until the document is short
             enough.
-        kind: the CSS class of the frame.
         is_indented: whether the content of folded sections is indented.
     """
 

@@ -26,9 +26,6 @@ _RULE = re.compile(r"\.([\w-]+)\s*\{([^{}]*)\}")
 def style(look: str) -> str:
     """The declarations of some classes.
 
-    Args:
-        look: names of classes, separated by spaces; the last one wins.
-
     Raises:
         KeyError: a class has no rule.
     """
@@ -65,25 +62,12 @@ EMPTY = Html("")
 
 
 def escape(value: object, *, quotes: bool = True) -> Html:
-    """Any text as HTML. Control and invisible characters are shown as escapes.
-
-    Args:
-        value: an object; its `str` is the text.
-        quotes: whether quotation marks are escaped too. Between tags they need no escape, and source has many.
-    """
+    """Any text as HTML. Control and invisible characters are shown as escapes."""
     return Html(html.escape(visible_block(value), quote=quotes))
 
 
 def element(tag: Tag, /, *content: Html, look: str = "", **attributes: str | bool | None) -> Html:
-    """An element.
-
-    Args:
-        tag: its name.
-        content: the HTML inside the element.
-        look: classes of `styles.css`, separated by spaces; their declarations come before those of a `style`.
-        attributes: in order. `class_` is written `class`, `aria_label` is written `aria-label`. A string is escaped
-            here; True gives the name without a value; False and None leave the attribute out.
-    """
+    """An element."""
     if look:
         own = attributes.pop("style", None)
         attributes["style"] = f"{style(look)};{own}" if own else style(look)
@@ -185,12 +169,7 @@ def inline_code(source: object) -> Html:
 
 
 def chart(place: str, told: str) -> Html:
-    """A chart of Plotly or Altair, which our lab extension draws; elsewhere its text.
-
-    Args:
-        place: its safe parts, from `untrusted.charts.chart_place`; "" for its text only.
-        told: what it shows, in words.
-    """
+    """A chart of Plotly or Altair, which our lab extension draws; elsewhere its text."""
     return element("div", muted(told), class_="autocode-chart", data_autocode_chart=place or None)
 
 

@@ -138,16 +138,7 @@ class _Line:
 def side_by_side(
     before: str, after: str, before_name: str, after_name: str, *, most: int = MAX_LINES, equal: bool = True
 ) -> Html:
-    """The comparison as HTML; a sentence if both are equal or too long to compare.
-
-    Args:
-        before: the source on the left.
-        after: the source on the right.
-        before_name: the heading on the left.
-        after_name: the heading on the right.
-        most: the most lines that are shown.
-        equal: whether equal lines can be expanded; otherwise they are only counted.
-    """
+    """The comparison as HTML; a sentence if both are equal or too long to compare."""
     if before == after:
         return markup.text_lines([f"{before_name} and {after_name} are equal."])
     if sentence := too_long(before, after, before_name, after_name):

@@ -126,12 +126,7 @@ def _library(spec: Mapping[str, Any]) -> Library:
 
 
 def drawn(chart: str, *, for_page: bool) -> dict[str, Any] | None:
-    """A chart that the card does not show, by mime type; None for a chart that the card shows.
-
-    Args:
-        chart: the text that the code returned.
-        for_page: whether our lab extension is present, which draws the charts of a card.
-    """
+    """A chart that the card does not show, by mime type; None for a chart that the card shows."""
     if is_svg(chart):
         return {**html_output(picture(chart, 1), "an SVG")} if len(chart) > CARD_CHARACTERS else None
     found = None if for_page and _place(chart) else specification(chart)
@@ -139,13 +134,7 @@ def drawn(chart: str, *, for_page: bool) -> dict[str, Any] | None:
 
 
 def chart_block(chart: str, number: int, name: str) -> Block:
-    """A chart on the card. In a terminal, its kind and size.
-
-    Args:
-        chart: the text that the code returned.
-        number: its number, from 1.
-        name: the name of the result, which shows charts that the card does not.
-    """
+    """A chart on the card. In a terminal, its kind and size."""
     return Drawing(_chart_html(chart, number, name), _chart_line(chart, number, name))
 
 

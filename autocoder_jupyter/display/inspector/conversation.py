@@ -152,12 +152,7 @@ _HEIGHT = 30
 
 
 def drawing(column: ColumnOverview, *, counts: bool) -> Html:
-    """The histogram of a column; empty if it has no bars.
-
-    Args:
-        column: the column.
-        counts: whether the tooltip of a bar gives the number of cells.
-    """
+    """The histogram of a column; empty if it has no bars."""
     if not column.bars:
         return EMPTY
     if column.drawing == "ranking":
@@ -204,13 +199,7 @@ _COUNTS = (2, 3)
 
 
 def profiles(overviews: Mapping[str, Overview], *, counts: bool, drawings: bool = True) -> Html:
-    """Every sample with its columns.
-
-    Args:
-        overviews: the overview of each sample by its name.
-        counts: see `drawing`.
-        drawings: whether to include histograms.
-    """
+    """Every sample with its columns."""
     return join(*(profile(name, overview, counts=counts, drawings=drawings) for name, overview in overviews.items()))
 
 
@@ -282,13 +271,7 @@ SCHEMA_CHARACTERS = 6_000
 
 
 def data_section(subject: Subject, overviews: Mapping[str, Overview], *, words: bool = True) -> tuple[Block, ...]:
-    """The section as it may be saved: only data that the model was allowed to see.
-
-    Args:
-        subject: the result.
-        overviews: of the samples, as far as the share of the request allows.
-        words: whether to include the sent text, the schemas and the histograms.
-    """
+    """The section as it may be saved: only data that the model was allowed to see."""
     if not words:
         return (*sent_blocks(subject, words=False), *drawn(profiles(overviews, counts=False, drawings=False)))
     schemas = {} if subject.share == "schema" else _sources(subject.report)
@@ -385,13 +368,7 @@ TRACE_LIVE = TraceBounds(calls=1_000, characters=8_000)
 
 
 def trace_section(report: Report, bounds: TraceBounds, kind: ToolClass | None = None) -> tuple[Block, ...]:
-    """The section; nothing without an agent.
-
-    Args:
-        report: the report of the result.
-        bounds: how much is shown.
-        kind: show only calls of this class; all by default.
-    """
+    """The section; nothing without an agent."""
     if report.trace is None:
         return ()
     calls = [call for call in report.trace.calls if kind in (None, call.kind)]

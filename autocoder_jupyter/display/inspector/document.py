@@ -112,13 +112,7 @@ def record_of(subject: Subject) -> FunctionRun:
 
 
 def function_section(subject: Subject, *, coloured: bool = True, with_source: bool = True) -> tuple[Block, ...]:
-    """The section, the outputs on the sample first; after a failure the reason, and the code of the best attempt.
-
-    Args:
-        subject: the result.
-        coloured: whether the code is in colours, which takes five times as many characters.
-        with_source: whether to include the code and its changes.
-    """
+    """The section, the outputs on the sample first; after a failure the reason, and the code of the best attempt."""
     report = subject.report
     rows = card.rows(record_of(subject))
     if subject.can_be_called:
@@ -177,12 +171,7 @@ Part = Literal["all", "code", "tests", "report", "trace"]
 
 
 def render_html(subject: Subject, part: Part = "all") -> Html:
-    """A finished result as HTML.
-
-    Args:
-        subject: the result.
-        part: everything, or one part: the code, the tests, the report with the evidence first, or an agent's trace.
-    """
+    """A finished result as HTML."""
     report = subject.report
     if part == "code":
         return blocks_html([source(code_of(report), f"{report.name}.py", report.name)])
@@ -278,11 +267,6 @@ def _evidence_first(subject: Subject) -> tuple[Section, ...]:
 
 
 def pending_html(words: str, *, waits: bool) -> Html:
-    """One line for a result that is not finished; showing it never waits.
-
-    Args:
-        words: its `repr`.
-        waits: whether the run waits for the user.
-    """
+    """One line for a result that is not finished; showing it never waits."""
     line = element("span", escape(words), class_=UNDER_WAY)
     return markup.frame("autocode-result", "warn" if waits else "busy", line)

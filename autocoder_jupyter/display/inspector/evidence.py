@@ -63,12 +63,7 @@ def attempts_section(report: Report) -> tuple[Block, ...]:
 
 
 def attempts_with_changes(report: Report, *, unified: bool = False) -> tuple[Block, ...]:
-    """Every attempt, and the changes between consecutive attempts.
-
-    Args:
-        report: the report of the result.
-        unified: whether to show unified diffs, which take a tenth of the characters.
-    """
+    """Every attempt, and the changes between consecutive attempts."""
     pairs = list(pairwise(report.history))
     note = [f"Earlier changes: %autocode diff {report.name} A B."] if len(pairs) > MAX_CHANGES else []
     changes = (
@@ -90,14 +85,7 @@ def _attempt(attempt: Attempt, result: bool) -> Iterator[Block]:
 
 
 def changes_blocks(before: Attempt, after: Attempt, *, saved: bool = True, unified: bool = False) -> tuple[Block, ...]:
-    """The changes in the code, and in the tests if there are any.
-
-    Args:
-        before: the attempt on the left.
-        after: the attempt on the right.
-        saved: whether it goes into a saved notebook and must be short.
-        unified: whether to show unified diffs.
-    """
+    """The changes in the code, and in the tests if there are any."""
     names = f"attempt {before.number}", f"attempt {after.number}"
     most, equal = (SAVED_LINES, False) if saved else (MAX_LINES, True)
     code = Diff(before.code, after.code, names, sides=not unified, most=most, equal=equal)
@@ -171,13 +159,7 @@ _TEXT_CHARACTERS = 4_000
 
 
 def outputs_html(name: str, values: Mapping[str, Any], excerpt: Callable[[Any], Excerpt]) -> Html:
-    """Every output with its name.
-
-    Args:
-        name: the name of the result, for the names of downloads.
-        values: outputs by name.
-        excerpt: gives the first rows of a table.
-    """
+    """Every output with its name."""
     shown = (one for output, value in values.items() for one in _parts(output, value))
     return join(*(_named(output, _output(name, output, value, excerpt)) for output, value in shown))
 
@@ -222,13 +204,7 @@ def _output(name: str, output: str, value: Any, excerpt: Callable[[Any], Excerpt
 
 
 def figure_html(figure: Figure, filename: str, name: str) -> Html:
-    """An image as wide as the page at most, with download links; an interactive figure is a chart.
-
-    Args:
-        figure: the figure.
-        filename: the name of the downloaded file, without extension.
-        name: the name of the output.
-    """
+    """An image as wide as the page at most, with download links; an interactive figure is a chart."""
     if not figure.png:
         place = chart_place(figure.kind, figure.spec, DOWNLOAD_BYTES) if figure.kind != "matplotlib" else ""
         return markup.chart(place, figure.description) if place else _not_drawn(figure)
@@ -295,14 +271,7 @@ def value_text(value: Any) -> Html:
 
 
 def source(code: str, filename: str = "", defines: str = "", *, coloured: bool = True) -> Source:
-    """Python code with buttons.
-
-    Args:
-        code: the source.
-        filename: the name of the download; "" for no download.
-        defines: the name that the function gets when it is inserted into a cell, if that is possible.
-        coloured: whether the code is in colours, which takes five times as many characters.
-    """
+    """Python code with buttons."""
     # For the button *Insert*: the positions of the name in the text as it is shown.
     found = places(plain(code).rstrip(), defines) if defines else ()
     return Source(code, coloured, filename=filename, defines=defines, places=tuple(found))
@@ -314,14 +283,7 @@ def source(code: str, filename: str = "", defines: str = "", *, coloured: bool =
 def evidence_section(
     report: Report, *, with_source: bool = True, coloured: bool = True, in_full: bool = False
 ) -> tuple[Block, ...]:
-    """The section. In a terminal it has the outcomes; `%autocode show --tests` has the source.
-
-    Args:
-        report: the report of the result.
-        with_source: whether to include the source of the tests.
-        coloured: whether the source is in colours.
-        in_full: whether the HTML is shown and not saved, so that it may contain values of the data.
-    """
+    """The section. In a terminal it has the outcomes; `%autocode show --tests` has the source."""
     evidence = report.evidence
     if not evidence.tests and not evidence.conditions and not report.tests:
         return lines(["The run ended before a test was written."])

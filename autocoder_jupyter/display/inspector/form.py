@@ -36,7 +36,6 @@ class Given:
     """An argument from the form.
 
     Args:
-        source: its source code.
         value: its value; None for a variable, which is captured later.
         variable: the name of a variable, or "".
     """
@@ -83,13 +82,7 @@ def call_code(name: str, inputs: Sequence[InputSpec], given: Mapping[str, Given]
 
 
 def call_line(name: str, inputs: Sequence[InputSpec], variables: Container[str]) -> str:
-    """`growth.run(sales, limit=...)`: variables with the names of inputs, and `...` for values to fill in.
-
-    Args:
-        name: the name of the result.
-        inputs: the inputs of the function.
-        variables: names of variables. If one of a table is missing, the call uses the sample.
-    """
+    """`growth.run(sales, limit=...)`: variables with the names of inputs, and `...` for values to fill in."""
     needed = [spec for spec in inputs if spec.required]
     tables = [spec for spec in needed if KINDS[spec.type].is_data]
     given = {spec.name: Given("...") for spec in needed if spec not in tables}
@@ -113,11 +106,7 @@ def _imports(values: Sequence[Any]) -> list[str]:
 
 
 def read(spec: InputSpec, text: str) -> Any:
-    """The value of a text.
-
-    Raises:
-        ValueError: the text is not valid; the message is one sentence with the name of the input.
-    """
+    """The value of a text."""
     kind = KINDS[spec.type]
     if kind.parse is None:
         raise ValueError(f"{spec.name} is a {spec.type}; it cannot be typed in. Choose a variable.")
@@ -156,10 +145,7 @@ class Field:
     """One input: its control, and the message beside it.
 
     Args:
-        ipywidgets: the library.
-        spec: the input.
         control: a widget with a `value`.
-        reader: converts that value.
     """
 
     def __init__(self, ipywidgets: Any, spec: InputSpec, control: Any, reader: Reader) -> None:
@@ -172,11 +158,7 @@ class Field:
         )
 
     def given(self) -> Given | None:
-        """The argument; None if it is left out.
-
-        Raises:
-            ValueError: the value is not valid; the message says why.
-        """
+        """The argument; None if it is left out."""
         return self._reader(self.control.value)
 
     def check(self, note: Html = EMPTY) -> bool:
@@ -371,15 +353,7 @@ TICK_SECONDS = 0.5
 
 
 class RunForm:
-    """The form. `widget` is the form.
-
-    Args:
-        report: the report of the function.
-        caller: calls the function.
-
-    Raises:
-        ImportError: ipywidgets is not installed.
-    """
+    """The form. `widget` is the form."""
 
     def __init__(self, report: Report, caller: Caller) -> None:
         ipywidgets: Any = importlib.import_module("ipywidgets")

@@ -81,9 +81,6 @@ class EditForm:
 
     Args:
         editor: reads the sources and tests the edited ones.
-
-    Raises:
-        ImportError: ipywidgets is not installed.
     """
 
     def __init__(self, editor: Editor) -> None:
@@ -152,14 +149,7 @@ def _field(ipywidgets: Any, text: str, words: str) -> Any:
 
 
 class VersionsPage:
-    """The table and the buttons. `widget` is the page.
-
-    Args:
-        version_manager: manages the versions of the name.
-
-    Raises:
-        ImportError: ipywidgets is not installed.
-    """
+    """The table and the buttons. `widget` is the page."""
 
     def __init__(self, version_manager: VersionActions) -> None:
         ipywidgets: Any = importlib.import_module("ipywidgets")
@@ -241,7 +231,6 @@ class Inspector:
     """One result in tabs. `widget` is the inspector, `subject` the result.
 
     Args:
-        subject: the result.
         caller: calls the function; None if it cannot be called.
         editor: tests edited code; None if there is nothing to edit.
         version_manager: manages the versions of the name; None if there are none.

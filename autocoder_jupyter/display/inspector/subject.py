@@ -32,8 +32,6 @@ class Subject:
     """A finished result.
 
     Args:
-        report: the report of the generation.
-        state: how it ended.
         sent: the content of `sent.json`, the record of the data sent to the model; empty if it is missing.
         options: the options of a call; None if only the report is known.
         overviews: gives the overview of each sample by name, limited to a `share`; None for no limit. May take a
@@ -67,8 +65,6 @@ class InputVariable:
     """A variable of the notebook that could be an input.
 
     Args:
-        name: the name of the variable.
-        about: its size as text.
         misfit: why it cannot be the input; "" if it can.
     """
 

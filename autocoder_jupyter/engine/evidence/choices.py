@@ -34,12 +34,7 @@ _CHOICES: tuple[tuple[str, ...], ...] = tuple(
 
 
 def name_other_choices(first: Iterable[str], second: Iterable[str]) -> bool:
-    """Whether two lists of assumptions name different choices of one kind.
-
-    Args:
-        first: the assumptions of the function.
-        second: those of the second solution.
-    """
+    """Whether two lists of assumptions name different choices of one kind."""
     one, other = ("\n".join(lines).casefold() for lines in (first, second))
     for choices in _CHOICES:
         here, there = ({choice for choice in choices if re.search(choice, text)} for text in (one, other))

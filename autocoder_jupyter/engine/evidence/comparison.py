@@ -105,13 +105,7 @@ class Compared:
 
 
 def compared_outputs(first: Mapping[str, Any], second: Mapping[str, Any], pairs: Sequence[Sequence[str]]) -> Compared:
-    """Compare outputs.
-
-    Args:
-        first: outputs by name.
-        second: outputs of the other solution by name.
-        pairs: (name in the first, name in the second) of outputs that belong together.
-    """
+    """Compare outputs."""
     all_found = Compared()
     for one, other in pairs:
         found = compare(first[one], second[other], INDEPENDENT, name=one, sides=SIDES)
@@ -149,13 +143,7 @@ def _is_float(*values: Any) -> bool:
 
 
 def against_an_error(said: str, second: Mapping[str, Any], pairs: Sequence[Sequence[str]]) -> Compared:
-    """The outputs of the second solution as differences, if the first fails.
-
-    Args:
-        said: the error.
-        second: outputs of the second solution by name.
-        pairs: as for `compared_outputs`.
-    """
+    """The outputs of the second solution as differences, if the first fails."""
     places = [place for one, other in pairs for place in _results(one, second[other], said)]
     return Compared(places[:PLACES_MOST], outputs=[one for one, _ in pairs])
 
@@ -361,9 +349,7 @@ class TriedVariation:
     """One variation of the sample, and what was found on it.
 
     Args:
-        name: of the variation.
         general: its name without the name of a column; "" if `name` has none.
-        differences: where they differ.
         failed: which of the two raised an error, so that nothing was compared; "" if none did.
     """
 
@@ -379,8 +365,6 @@ class Smallest:
 
     Args:
         variation: from which it was made; "" for the sample.
-        tables: by input name.
-        places: where they differ on it.
     """
 
     variation: str
@@ -393,8 +377,6 @@ class SmallInput:
     """A small input that may be written as source.
 
     Args:
-        tables: by input name.
-        source: all tables as statements of Python.
         is_made_up: whether it contains no value of the data.
     """
 
@@ -404,12 +386,7 @@ class SmallInput:
 
     @classmethod
     def of(cls, found: Smallest, given: Mapping[str, Any]) -> SmallInput | None:
-        """The tables as source; None if they are too large, or cannot be written as a short expression.
-
-        Args:
-            found: what the trial found.
-            given: the sample, by input name.
-        """
+        """The tables as source; None if they are too large, or cannot be written as a short expression."""
         sources = []
         for name, table in found.tables.items():
             values = cells(table)
@@ -432,7 +409,6 @@ class TrialOutcome:
 
     Args:
         failed: why nothing was compared; "" if something was.
-        sample: where they differ on the sample.
         not_compared: outputs and parts of outputs without a counterpart.
         compared: the outputs of which values were compared on the sample.
         tried: the variations; all small parts are one of them.
@@ -460,10 +436,7 @@ class OpinionTrial:
     """The function and the second solution, to be compared.
 
     Args:
-        session: the sandbox session.
-        program: the function.
         second: the second solution.
-        samples: the sample, by input name.
         verified: the outputs of the function on the sample, from the run that was verified.
         varied: the tables among the inputs of the function, with what is made from them.
         redaction: removes the values of secrets from the findings.
@@ -489,11 +462,7 @@ class OpinionTrial:
         return {spec.name: self.samples[spec.name] for spec in self.program.inputs if spec.name in self.samples}
 
     async def run(self, *, stops_if_unmatched: bool = False) -> TrialOutcome:
-        """Compare on the sample and its variations. Errors are in the outcome.
-
-        Args:
-            stops_if_unmatched: if both sides have columns without a counterpart, end after the sample.
-        """
+        """Compare on the sample and its variations. Errors are in the outcome."""
         pairs, missing = self._pairs()
         if not pairs:
             return TrialOutcome(failed="no output can be compared", not_compared=tuple(missing))
@@ -514,14 +483,7 @@ class OpinionTrial:
             return []
 
     async def of_second(self, job: Callable[[Side, Mapping[str, Any]], T]) -> T:
-        """What a job finds about the second solution alone.
-
-        Args:
-            job: gets it in its worker, and the inputs that are no tables.
-
-        Raises:
-            SandboxError: the sandbox was lost.
-        """
+        """What a job finds about the second solution alone."""
         others = {name: value for name, value in self.given.items() if name not in self.varied.tables}
         return await self._work(
             lambda ours, theirs: job(Side("the second solution", theirs, self.second_program), others)
@@ -556,10 +518,6 @@ class OpinionTrial:
 def second_program(program: Program, second: SecondSolution) -> Program:
     """The second solution, to be called as the function. Columns that were declared are not required of it: what it
     lacks is not compared.
-
-    Args:
-        program: the function.
-        second: the second solution.
     """
     outputs = tuple(spec.model_copy(update={"columns": ()}) for spec in second.outputs)
     return Program(second.code, program.inputs, outputs, env_vars=program.env_vars)
@@ -574,7 +532,6 @@ class Trial:
         pairs: (name in the first, name in the second) of outputs that belong together.
         varied: the tables among the inputs, with what is made from them.
         others: the other inputs. They do not vary.
-        redaction: removes the values of secrets.
         names: for columns of the second solution those of their counterparts, by output of the first.
     """
 
@@ -588,15 +545,7 @@ class Trial:
     _differing: list[tuple[str, Tables, list[OutputPlace]]] = field(default_factory=list)
 
     def run(self, verified: Mapping[str, Any], stops_if_unmatched: bool = False) -> TrialOutcome:
-        """Compare on the sample and its variations, and search for the smallest input on which they differ.
-
-        Args:
-            verified: the outputs of the function on the sample.
-            stops_if_unmatched: if both sides have columns without a counterpart, end after the sample.
-
-        Raises:
-            TrialEnded: the second solution gave no answer on the sample.
-        """
+        """Compare on the sample and its variations, and search for the smallest input on which they differ."""
         deadline = time.monotonic() + SECONDS
         tables = self.varied.tables
         theirs = self.second.on({**self.others, **tables}, deadline, kept=True)

@@ -49,11 +49,7 @@ _SEEDED = ("seed", "default_rng", "RandomState", "Generator", "Random", "SeedSeq
 
 
 def reads(code: str) -> dict[str, tuple[int, ...]]:
-    """What a module reads that is no input, and in which lines.
-
-    Args:
-        code: the module. If it is longer than `CHARACTERS`, nothing is found.
-    """
+    """What a module reads that is no input, and in which lines."""
     if len(code) > CHARACTERS:
         return {}
     found: dict[str, dict[int, None]] = {}
@@ -94,13 +90,7 @@ def _is_now(node: ast.AST) -> bool:
 
 
 def dependences(side: Side, inputs: Mapping[str, Any], deadline: float) -> Iterator[Dependence]:
-    """What the code reads that is no input, and on which of it the result depends. Blocks.
-
-    Args:
-        side: the verified function, in a worker.
-        inputs: an input, by name.
-        deadline: on the monotonic clock.
-    """
+    """What the code reads that is no input, and on which of it the result depends. Blocks."""
     program = side.program
     found = reads(program.code)
     of_process = [what for what in found if what not in (CLOCK, FIXED_CLOCK, CHANCE)]

@@ -80,15 +80,7 @@ def _asked(place: OpenPlace) -> str:
 async def derive(
     talk: Conversation, brief: Brief, source: str, places: Sequence[OpenPlace], *, again: bool = False
 ) -> Derivation:
-    """Ask for a derivation.
-
-    Args:
-        talk: the conversation with the model.
-        brief: the request, the plan and the data context.
-        source: the input, as Python source.
-        places: where the two solutions differ on it.
-        again: whether it was asked before. The question is put in other words.
-    """
+    """Ask for a derivation."""
     messages = derivation_messages(brief, source, places, again=again)
     return await talk.structured("second", messages, Derivation)
 
@@ -172,15 +164,7 @@ def free_number(suite: TestSuite, prefix: str = PREFIX) -> int:
 
 
 def as_test(number: int, small: SmallInput, plan: CodePlan, places: Sequence[OpenPlace], derivation: Derivation) -> str:
-    """The test as text. It can stand in any module.
-
-    Args:
-        number: a number for its name.
-        small: the input.
-        plan: the interface.
-        places: where the function is wrong.
-        derivation: the correct values.
-    """
+    """The test as text. It can stand in any module."""
     derived = {entry.place: entry.values for entry in derivation.values}
     sentence = (
         visible(" ".join(derivation.sentence.split())).replace("\\", "/").replace('"', "'") or "A second derivation."

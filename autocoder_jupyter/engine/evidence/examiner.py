@@ -81,16 +81,7 @@ def on_other_inputs(
     checks: Sequence[str],
     redaction: Redaction,
 ) -> OtherInputs:
-    """Run the function on other inputs. Blocks.
-
-    Args:
-        side: the verified function, in a worker.
-        varied: the tables of the sample, with what is made from them.
-        others: the other inputs.
-        deadline: on the monotonic clock.
-        checks: the user's checks.
-        redaction: decides what messages may contain.
-    """
+    """Run the function on other inputs. Blocks."""
     answered: list[tuple[str, Tables, Mapping[str, Any]]] = []
     meant, error, count = raised_in(side.program.code), list[Failed](), 0
     inputs = tuple(_inputs(varied, side.program.code))
@@ -151,12 +142,7 @@ def _names(side: Side, tables: Mapping[str, Any]) -> set[str]:
 
 
 def is_general(check: str, names: Collection[str]) -> bool:
-    """Whether a check says something that can hold for other data than the sample.
-
-    Args:
-        check: an expression.
-        names: the names of columns.
-    """
+    """Whether a check says something that can hold for other data than the sample."""
     try:
         values = [node.value for node in ast.walk(parse(check)) if isinstance(node, ast.Constant)]
     except SyntaxError:
@@ -191,9 +177,6 @@ NO_TEST_TAKES = "takes a way that no test takes"
 class Examiner:
     """Finds out what the tests of one generation are worth. Its errors fail nothing.
 
-    Args:
-        setup: the setup of the generation.
-
     Attributes:
         seconds: what each layer took, by its name.
     """
@@ -206,11 +189,7 @@ class Examiner:
         self.seconds: dict[str, float] = {}
 
     async def examine(self, state: GenerationState) -> Strength | None:
-        """What the tests are worth; None if the effort is not to find out.
-
-        Args:
-            state: has the verified function and its tests.
-        """
+        """What the tests are worth; None if the effort is not to find out."""
         if not self._effort.is_examined:
             return None
         program, brief = state.program(), state.brief
@@ -225,13 +204,7 @@ class Examiner:
             return Strength(ended=told_briefly(error))
 
     async def search_ahead(self, state: GenerationState, program: Program, goes_on: Callable[[], bool]) -> None:
-        """Search for changes of the code that change an answer, before there are tests.
-
-        Args:
-            state: has no tests yet.
-            program: the function.
-            goes_on: asked before each change is tried.
-        """
+        """Search for changes of the code that change an answer, before there are tests."""
         if self._effort.is_examined:
             trial = await self._trial_of(state, program)
             await self._setup.session.work(lambda worker: trial.search(worker, goes_on))
@@ -311,10 +284,6 @@ class Examiner:
     async def judged(self, strength: Strength, agreed: tuple[OpinionTrial, Names] | None) -> Strength:
         """The strength, with what only the plan demands and the second solution does not keep either: then the plan is
         wrong, and not the function.
-
-        Args:
-            strength: what was found.
-            agreed: see `Adviser`.
         """
         doubtful = {one.words: one for one in self._broken if one.where and one.is_of_plan}
         if agreed is None or not doubtful:
@@ -339,10 +308,6 @@ class Examiner:
 
         Only a second solution that agrees otherwise can say so: one that reads the request differently may keep a
         relation that the request does not demand.
-
-        Args:
-            state: has the verified function and its tests. The test that fails is added to them.
-            agreed: see `Adviser`.
         """
         with suppress(Exception):  # the function was verified; nothing here may lose it
             return await doubt(state, self._broken, *agreed) if agreed is not None else None
@@ -351,16 +316,7 @@ class Examiner:
     async def further_tests(
         self, state: GenerationState, strength: Strength, seconds: float
     ) -> tuple[TestSuite | None, Strength]:
-        """Ask for tests of the changes that no test noticed, if they are too many.
-
-        Args:
-            state: has the verified function and its tests.
-            strength: what the tests are worth.
-            seconds: how long the function may wait for them.
-
-        Returns:
-            The wider suite, or None if no test was added; and the strength, which says what became of it.
-        """
+        """Ask for tests of the changes that no test noticed, if they are too many."""
         trial = self._trial
         if trial is None or not strength.is_weak:
             return None, strength

@@ -41,8 +41,6 @@ class Mutant:
     Args:
         line: of the source, from 1.
         was: the expression that is replaced, in one short line.
-        now: the expression in its place.
-        code: the whole changed source.
     """
 
     line: int
@@ -52,15 +50,7 @@ class Mutant:
 
 
 def mutants(code: str, tables: Collection[str] = ()) -> tuple[Mutant, ...]:
-    """The changes of a module, of different kinds in turn, so that the first ones are of many kinds.
-
-    Args:
-        code: the module. If it is longer than `CHARACTERS`, there are none.
-        tables: the inputs that are DataFrames.
-
-    Raises:
-        SyntaxError: it does not parse.
-    """
+    """The changes of a module, of different kinds in turn, so that the first ones are of many kinds."""
     if len(code) > CHARACTERS:
         return ()
     module = parse(code)
@@ -78,12 +68,6 @@ def mutants(code: str, tables: Collection[str] = ()) -> tuple[Mutant, ...]:
 def ways_of_size(code: str) -> tuple[Mutant, ...]:
     """The module with a condition that is always true, or always false, where it may hang on the number of rows: it
     asks for a length, or has a number that is larger than a small part.
-
-    Args:
-        code: the module. If it is longer than `CHARACTERS`, there are none.
-
-    Raises:
-        SyntaxError: it does not parse.
     """
     if len(code) > CHARACTERS:
         return ()

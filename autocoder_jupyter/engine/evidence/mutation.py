@@ -62,7 +62,6 @@ class TriedMutant:
     """A change that gives another answer, and what noticed it.
 
     Args:
-        mutant: the change.
         tables: the input on which the answer differs.
         noticed_by: the first test or example that failed; "" if none did.
         with_rows: where a condition on the number of rows matters: `ON_SAMPLE`, or with how many more.
@@ -79,9 +78,7 @@ class _OneOfSeveral:
     """One of several changed functions, for tests: they share a process of the function.
 
     Args:
-        callee: runs it.
         program: see `programs.alternatives`.
-        number: of the changed function.
     """
 
     callee: Worker
@@ -105,18 +102,14 @@ class MutationTrial:
     """Tries changes one after the other. After a change has ended a worker, it goes on with other workers.
 
     Args:
-        program: the verified function.
         brief: the request with the user's examples and tests, and the plan.
         suite: the tests; None if there are none but the user's.
         varied: the tables of the sample, with what is made from them.
-        others: the other inputs of the sample.
         redaction: decides what messages may contain.
         known: the answers of the function that may be needed again.
         most: the maximum number of changes that count.
-        deadline: on the monotonic clock.
         left: the changes that were not tried.
         differing: changes that count, on which the tests did not run yet.
-        found: the changes that count.
     """
 
     program: Program
@@ -146,25 +139,12 @@ class MutationTrial:
         return time.monotonic() < self.deadline
 
     def search(self, callee: Worker, goes_on: Callable[[], bool]) -> None:
-        """Search for the changes that count, before there are tests.
-
-        Args:
-            callee: runs the function.
-            goes_on: asked before each change.
-        """
+        """Search for the changes that count, before there are tests."""
         while self.left and len(self.differing) < self.most and callee.alive and goes_on() and self._has_time:
             self._search_next(callee)
 
     def run(self, tester: Worker, callee: Worker) -> None:
-        """Try changes until it is over, or a worker is gone.
-
-        Args:
-            tester: runs the tests.
-            callee: runs the function.
-
-        Raises:
-            SandboxError: the sandbox was lost for a reason outside of the program.
-        """
+        """Try changes until it is over, or a worker is gone."""
         while not self.is_over and callee.alive and tester.alive:
             if not self.differing:
                 self._search_next(callee)
@@ -261,16 +241,7 @@ class MutationTrial:
     def _compare(
         self, side: Side, asked: Sequence[tuple[int, Tables, Mapping[str, Any]]], differs: dict[int, Tables]
     ) -> int | None:
-        """Find the first input on which each of several changes gives another answer.
-
-        Args:
-            side: has the changes by number.
-            asked: number of a change, input, and the answer of the verified function.
-            differs: gets what is found, by number.
-
-        Returns:
-            The number of the change that ended the worker, or took all the time; None if none did.
-        """
+        """Find the first input on which each of several changes gives another answer."""
         calls = [({**self.others, **tables, NUMBER: number}, number, tables, right) for number, tables, right in asked]
         side.get_ready((inputs for inputs, *_ in calls), self._call_until)
         for inputs, number, tables, right in calls:
@@ -378,7 +349,6 @@ class MoreTests:
     """The suite with the tests that were added.
 
     Args:
-        suite: the suite.
         added: ids of new tests that pass on the function.
         dropped: the sentences of those whose assertion fails on it. They were left out.
         broken: the sentences of those that end with another error, and were left out too.
@@ -397,16 +367,7 @@ def survivor_messages(brief: Brief, kept: str, inputs: Sequence[str]) -> Message
 
 
 async def ask_for_tests(state: GenerationState, trial: MutationTrial) -> MoreTests | None:
-    """Ask for tests of the changes that no test noticed; None if there is nothing that may be asked.
-
-    Args:
-        state: has the verified function and its tests.
-        trial: the changes that were tried.
-
-    Raises:
-        UnusableAnswer: the answer has no tests that can stand below the others.
-        AutocodeError: the model gave no answer, or the sandbox was lost.
-    """
+    """Ask for tests of the changes that no test noticed; None if there is nothing that may be asked."""
     setup, suite = state.setup, state.suite
     if suite is None:
         return None

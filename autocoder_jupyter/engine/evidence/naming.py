@@ -82,15 +82,7 @@ async def name_readings(
     source: str,
     differs: Sequence[str],
 ) -> tuple[Reading, ...]:
-    """Ask which readings make the difference.
-
-    Args:
-        talk: the conversation with the model.
-        brief: the request, the plan, which says how the function reads it, and the data context.
-        second: how the second solution reads it, one line each.
-        source: a small input on which they differ, as Python source; "" if it must not be sent.
-        differs: where they differ, one line each, without anything that must not be sent.
-    """
+    """Ask which readings make the difference."""
     assumptions = brief.plan.assumptions
     messages = naming_messages(brief, second, source, differs)
     answer = await talk.structured("second", messages, Named)

@@ -44,15 +44,7 @@ def run(*given, **inputs):
 
 
 async def objections(session: SandboxSession, trial: OpinionTrial, matched: Names, suite: TestSuite, new: str) -> str:
-    """Why the function must not be changed for a new test; "" if nothing speaks against it.
-
-    Args:
-        session: the sandbox session.
-        trial: has the second solution.
-        matched: for its columns those of the function, by output.
-        suite: all tests, the new one among them.
-        new: the name of the new one.
-    """
+    """Why the function must not be changed for a new test; "" if nothing speaks against it."""
     program = _as_function(trial, matched)
     if program is None:
         return "The second solution has other outputs, so no test of the difference could be tried on it."

@@ -83,7 +83,6 @@ class Broken:
     """A relation that was tried.
 
     Args:
-        name: of the relation.
         where: the output that differs; "" if the relation holds.
         tables: the smallest input that was found on which it differs.
         split: into which parts the rows were split; None if they were not.
@@ -116,13 +115,7 @@ class _Refused(Exception):
 
 
 def relations(tables: Mapping[str, Any], *, with_order: bool, holds: Sequence[str] = ()) -> list[str]:
-    """The names of the changes that can be made of some table.
-
-    Args:
-        tables: the tables of the sample, by input name.
-        with_order: whether the order of the rows may be changed.
-        holds: see `CodePlan`.
-    """
+    """The names of the changes that can be made of some table."""
     frames = [table for table in tables.values() if isinstance(table, pd.DataFrame) and len(table)]
     found: list[str] = []
     is_free = ORDERLESS in holds or (with_order and not any(map(_is_in_order, frames)))
@@ -140,12 +133,7 @@ def relations(tables: Mapping[str, Any], *, with_order: bool, holds: Sequence[st
 
 
 def splits(tables: Mapping[str, Any], holds: Sequence[str]) -> Iterator[DeclaredSplit]:
-    """The ways to split the largest table that must hold, as far as it has their keys.
-
-    Args:
-        tables: the tables of the sample, by input name.
-        holds: see `CodePlan`.
-    """
+    """The ways to split the largest table that must hold, as far as it has their keys."""
     name = main_table(tables)
     table = tables[name] if name else None
     if not isinstance(table, pd.DataFrame):
@@ -168,16 +156,7 @@ def tried(
     with_order: bool,
     holds: Sequence[str] = (),
 ) -> Iterator[Broken]:
-    """Try the relations. Blocks.
-
-    Args:
-        side: the verified function, in a worker.
-        varied: the tables of the sample, with what is made from them.
-        others: the other inputs.
-        deadline: on the monotonic clock.
-        with_order: whether the order of the rows may be changed.
-        holds: see `CodePlan`.
-    """
+    """Try the relations. Blocks."""
     base, parts = varied.trimmed, varied.parts[:PARTS]
     plain, known = side, KnownAnswers()
     outputs = tuple(spec.model_copy(update={"columns": ()}) for spec in side.program.outputs)
@@ -207,17 +186,7 @@ def tried(
 
 
 def breaks(side: Side, one: Broken, others: Mapping[str, Any], deadline: float) -> bool:
-    """Whether another function does not keep a relation either, on the smallest input. Blocks.
-
-    Args:
-        side: the other function, in a worker.
-        one: the relation, which the function does not keep.
-        others: the other inputs.
-        deadline: on the monotonic clock.
-
-    Raises:
-        TrialEnded: the time was up.
-    """
+    """Whether another function does not keep a relation either, on the smallest input. Blocks."""
     return one.tables is not None and bool(_question(one, side, others)(deadline, one.tables))
 
 
@@ -345,12 +314,7 @@ def _text(value: Any) -> str:
 
 
 def searched(base: Tables, shows: Callable[[Tables, float], bool]) -> Tables:
-    """The smallest input that is found in a few seconds and still shows something.
-
-    Args:
-        base: an input that shows it.
-        shows: whether another one does, by a time on the monotonic clock. It may raise `TrialEnded`.
-    """
+    """The smallest input that is found in a few seconds and still shows something."""
     until = time.monotonic() + SEARCH_SECONDS
 
     def has_time() -> bool:
@@ -466,14 +430,7 @@ for parts in {divisions}:
 async def doubt(
     state: GenerationState, broken: Sequence[Broken], trial: OpinionTrial, matched: Names
 ) -> TestFailure | None:
-    """The failure of the function, if the second solution shows that a relation must hold. Its test is added then.
-
-    Args:
-        state: has the verified function and its tests.
-        broken: the relations that were tried.
-        trial: has the second solution.
-        matched: for its columns those of the function, by output.
-    """
+    """The failure of the function, if the second solution shows that a relation must hold. Its test is added then."""
     suite, plan = state.suite, state.brief.plan
     for one in broken:
         small = SmallInput.of(Smallest("", one.tables), trial.given) if one.where and one.tables else None

@@ -67,7 +67,6 @@ class Findings:
     """The findings of a trial.
 
     Args:
-        outcome: the outcome of the trial.
         outputs: the outputs of the plan. Their names and those of their columns may always be shown.
         redaction: whether masked values may be shown, and what is masked.
     """
@@ -204,7 +203,6 @@ class Adviser:
     """Gets the second opinion of one generation. It can fail a verdict and extend a report; its errors fail nothing.
 
     Args:
-        setup: the setup of the generation.
         packages: provides the environment of the second solution.
 
     Attributes:
@@ -243,10 +241,6 @@ class Adviser:
 
         If tokens or cost are limited, the function has priority: the second solution is requested after it, with the
         rest of the budget.
-
-        Args:
-            request: the request, with the user's answers to the plan's questions.
-            context: the text about the data and the environment.
         """
         setup = self._setup
         if not setup.config.wants_second_opinion:
@@ -286,18 +280,7 @@ class Adviser:
     async def weigh(
         self, state: GenerationState, verdict: Verdict, seconds: float, *, may_doubt: bool = True
     ) -> Verdict:
-        """Compare a verified function with the second solution.
-
-        Args:
-            state: the state of the generation.
-            verdict: of the attempt that passed.
-            seconds: how long the function may wait for this.
-            may_doubt: whether the function may be changed for what is found.
-
-        Returns:
-            The verdict; or a failed one, if two independent derivations show that the code is wrong. Then the tests
-            contain the input that shows it.
-        """
+        """Compare a verified function with the second solution."""
         if not self._wanted:
             return verdict
         stages = self._setup.stages

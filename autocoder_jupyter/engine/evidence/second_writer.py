@@ -55,13 +55,7 @@ class _Pairs(BaseModel):
 
 
 def unmatched(ours: Mapping[str, object], theirs: Mapping[str, object], pairs: Sequence[tuple[str, str]]) -> Unmatched:
-    """The columns without a counterpart, of the outputs in which both sides have one.
-
-    Args:
-        ours: outputs of the function by name.
-        theirs: outputs of the second solution by name.
-        pairs: (name in the first, name in the second) of outputs that belong together.
-    """
+    """The columns without a counterpart, of the outputs in which both sides have one."""
     found = {}
     for one, other in pairs:
         if isinstance(ours[one], pd.DataFrame) and isinstance(theirs[other], pd.DataFrame):
@@ -77,14 +71,7 @@ def unmatched(ours: Mapping[str, object], theirs: Mapping[str, object], pairs: S
 def matched(
     ours: Mapping[str, object], theirs: Mapping[str, object], pairs: Sequence[tuple[str, str]], names: Names
 ) -> Names:
-    """The columns that belong together, of the outputs that are tables on both sides.
-
-    Args:
-        ours: outputs of the function by name.
-        theirs: outputs of the second solution by name.
-        pairs: (name in the first, name in the second) of outputs that belong together.
-        names: those that are known already.
-    """
+    """The columns that belong together, of the outputs that are tables on both sides."""
     found = {}
     for one, other in pairs:
         if isinstance(ours[one], pd.DataFrame) and isinstance(theirs[other], pd.DataFrame):
@@ -98,13 +85,7 @@ def matched(
 
 
 def askable(open_: Unmatched, brief: Brief, code: str) -> Unmatched:
-    """The part whose names may be sent.
-
-    Args:
-        open_: all columns without a counterpart.
-        brief: its plan has the names of the function's columns.
-        code: the second solution.
-    """
+    """The part whose names may be sent."""
     declared = {spec.name: {column.name for column in spec.columns} for spec in brief.plan.outputs}
     texts = {node.value for node in ast.walk(parse(code)) if isinstance(node, ast.Constant)}
     found = {}
@@ -193,12 +174,7 @@ def second_messages(request: Request, inputs: Sequence[InputSpec], data_context:
 async def write_second(
     talk: Conversation, request: Request, inputs: Sequence[InputSpec], data_context: str
 ) -> SecondSolution:
-    """Ask for the second solution, once. An unusable answer is not asked again.
-
-    Raises:
-        UnusableAnswer: the answer is not a module that can run.
-        ModelError: the model gave no answer.
-    """
+    """Ask for the second solution, once. An unusable answer is not asked again."""
     code = without_entry(
         await talk.code("second", second_messages(request, inputs, data_context), must_define=FUNCTION)
     )
@@ -206,16 +182,7 @@ async def write_second(
 
 
 def read_second(code: str, declared: Sequence[OutputSpec], *, may_add: bool = False) -> SecondSolution:
-    """Read a module's docstring and its `OUTPUTS`.
-
-    Args:
-        code: the module.
-        declared: the outputs that it must have.
-        may_add: whether it may have further ones, as a refined version may.
-
-    Raises:
-        UnusableAnswer: it does not parse, or does not declare its outputs.
-    """
+    """Read a module's docstring and its `OUTPUTS`."""
     try:
         module = parse(code)
     except SyntaxError as error:

@@ -52,13 +52,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Claim:
-    """An input whose answer somebody is about to get.
-
-    Args:
-        inputs: by name.
-        forget: makes it unknown again.
-        answer: is waited for by others.
-    """
+    """An input whose answer somebody is about to get."""
 
     inputs: Mapping[str, Any]
     forget: Callable[[], object]
@@ -87,17 +81,7 @@ class KnownAnswers:
         self._lock = threading.Lock()
 
     def of(self, inputs: Mapping[str, Any], reuse: bool, deadline: float, answer: Callable[[], Answer]) -> Answer:
-        """The answer that is known, or the one that another thread is about to get, or a new one.
-
-        Args:
-            inputs: by name.
-            reuse: see `Side.on`. An answer from a process that had calls before is not one from a new process.
-            deadline: on the monotonic clock, for another thread to get it.
-            answer: gets a new one. Its errors are not kept, and neither is a large answer.
-
-        Raises:
-            TrialEnded: another thread did not get it in time. And what `answer` raises.
-        """
+        """The answer that is known, or the one that another thread is about to get, or a new one."""
         while True:
             known, mine = self._claimed(_key(inputs, reuse), inputs)
             if mine is not None:
@@ -114,11 +98,7 @@ class KnownAnswers:
                 return known.result()
 
     def claimed(self, many: Iterable[Mapping[str, Any]]) -> tuple[list[Claim], list[tuple[Inputs, Future[Answer]]]]:
-        """Those inputs of a used process whose answers are neither known nor about to be; and all others.
-
-        Args:
-            many: the inputs. Whoever asks for those that are returned waits until their answers are kept, or given up.
-        """
+        """Those inputs of a used process whose answers are neither known nor about to be; and all others."""
         claims, others = list[Claim](), list[tuple[Inputs, Future[Answer]]]()
         for inputs in many:
             answer, mine = self._claimed(_key(inputs, True), inputs)
@@ -143,8 +123,6 @@ class Side:
 
     Args:
         label: how it is called in a message.
-        worker: where it runs.
-        program: its source and its interface.
         known: its answers that may be needed again.
     """
 
@@ -157,13 +135,6 @@ class Side:
         self, inputs: Mapping[str, Any], deadline: float, *, reuse: bool = False, seed: int = 0, kept: bool = False
     ) -> Answer:
         """Its answer for these inputs.
-
-        Args:
-            inputs: by name.
-            deadline: on the monotonic clock.
-            reuse: run in the process of the last such call. This is faster, but the code could notice it.
-            seed: of its random numbers.
-            kept: the answer may be needed again: take a known one, or keep the new one.
 
         Raises:
             TrialEnded: it did not answer in time, or its worker is gone.
@@ -191,10 +162,6 @@ class Side:
         """Get answers that will be asked for, with `reuse` and `kept`: many in one process, which takes less time.
 
         An answer that this does not get is still asked for by `on`, so its errors are told there.
-
-        Args:
-            many: inputs, by name.
-            deadline: on the monotonic clock.
         """
         wanted = list(many)
         while wanted:
@@ -227,30 +194,12 @@ def answers_of_both(
     reuse: bool = False,
     kept: bool = False,
 ) -> tuple[Answer, Answer]:
-    """The answers of two sides, which compute them at the same time.
-
-    Args:
-        first: one side.
-        second: the other one, in another worker.
-        inputs: see `Side.on`, as for the others.
-        deadline: on the monotonic clock.
-        reuse: run in the processes of the last such calls.
-        kept: the answers may be needed again.
-
-    Raises:
-        TrialEnded, SandboxError: see `Side.on`. Then neither side is at work any more.
-    """
+    """The answers of two sides, which compute them at the same time."""
     return both(first, second, lambda side: side.on(inputs, deadline, reuse=reuse, kept=kept))
 
 
 def both(first: Side, second: Side, do: Callable[[Side], T]) -> tuple[T, T]:
-    """What is done with two sides, in other workers, at the same time. Then neither is at work any more.
-
-    Args:
-        first: one side.
-        second: the other one.
-        do: is called with each. Its errors are raised here.
-    """
+    """What is done with two sides, in other workers, at the same time. Then neither is at work any more."""
     ours: Future[T] = Future()
 
     def answer() -> None:

@@ -101,11 +101,7 @@ _IN_QUERY = re.compile(r"(?<![\w.])\d[\d_]{0,17}(?![\w.])")
 
 
 def numbers_in(code: str) -> list[Number]:
-    """The numbers in a module. Of an operation with constants, such as `10**5`, also the result.
-
-    Raises:
-        SyntaxError: it does not parse.
-    """
+    """The numbers in a module. Of an operation with constants, such as `10**5`, also the result."""
     return list(_numbers(parse(code)))
 
 
@@ -119,15 +115,7 @@ def numbers_of(value: Any, depth: int = _DEEPEST) -> Iterator[Number]:
 
 
 def code_with(code: str, others: Mapping[Number, Number]) -> str:
-    """A module with other numbers.
-
-    Args:
-        code: the source.
-        others: by number, the one that takes its place. Signs are no part of a number.
-
-    Raises:
-        SyntaxError: it does not parse, or is nested too deeply.
-    """
+    """A module with other numbers."""
     try:
         return ast.unparse(_Replaced(others).visit(copy.deepcopy(parse(code))))
     except RecursionError:
@@ -223,7 +211,6 @@ class VariedSample:
 
     Args:
         tables: the tables of the sample, by input name.
-        count: the number of small parts.
     """
 
     tables: Mapping[str, Any]
@@ -259,12 +246,7 @@ class VariedSample:
 
 
 def small_parts(tables: Mapping[str, Any], count: int) -> Iterator[Tables]:
-    """Random rows of the largest table, in their order, with the rows of other tables that match them.
-
-    Args:
-        tables: DataFrames and Series by input name.
-        count: how many parts.
-    """
+    """Random rows of the largest table, in their order, with the rows of other tables that match them."""
     base = trimmed_tables(tables)
     name = main_table(base)
     rows = len(base[name]) if name else 0
@@ -281,10 +263,6 @@ def larger(tables: Mapping[str, Any], more_than: int = 0) -> Variation | None:
 
     The times of the rows that are added are later, and their keys are new, so that they are rows as the sample could
     have.
-
-    Args:
-        tables: DataFrames and Series by input name.
-        more_than: it has more rows than this, if that is possible.
     """
     base = trimmed_tables(tables)
     name = main_table(base)
@@ -332,14 +310,7 @@ def smallest(
     trials: int = TRIALS,
     has_time: Callable[[], bool] = lambda: True,
 ) -> Tables:
-    """The input with the fewest rows that were found. If `tables` differs, so does the result.
-
-    Args:
-        tables: an input on which they differ.
-        differs: whether they differ on another one.
-        trials: how often that may be asked.
-        has_time: whether the search may go on.
-    """
+    """The input with the fewest rows that were found. If `tables` differs, so does the result."""
     left = [trials]
 
     def tried(candidate: Tables) -> bool:
@@ -483,11 +454,7 @@ def dtypes(table: Any) -> list[str]:
 
 
 def made(values: Cells, kinds: Sequence[str], like: Any) -> Any:
-    """A table with these values and dtypes, and the names of another one.
-
-    Raises:
-        ValueError: a dtype has a value of the data in its name, as the fill value of a sparse one.
-    """
+    """A table with these values and dtypes, and the names of another one."""
     if any(isinstance(pd.api.types.pandas_dtype(kind), pd.SparseDtype) for kind in kinds):
         raise ValueError("a sparse dtype tells its fill value")
     columns = [_made(column, kind) for column, kind in zip(values, kinds, strict=True)]

@@ -99,11 +99,8 @@ class SplitCheck:
     """Checks one function.
 
     Args:
-        ask: calls it in a sandbox.
-        program: the function.
         output: the name of the output that is compared; a table.
         inputs: the inputs by name, among them the sample of the table that is split.
-        table: the name of that table.
         seconds: how long it may take.
         in_order: whether the rows of the answers must have the same order, where the pieces follow each other.
         told: is called with each way to split that is tried, in a few words.
@@ -126,11 +123,7 @@ class SplitCheck:
     _small_words: str = ""
 
     def run(self, demanded: DeclaredSplit | None = None) -> Split:
-        """The freest kind that holds.
-
-        Args:
-            demanded: only this kind is tried, with its keys.
-        """
+        """The freest kind that holds."""
         self._deadline = time.monotonic() + self.seconds
         tables = {name: value for name, value in self.inputs.items() if isinstance(value, pd.DataFrame | pd.Series)}
         others = {name: value for name, value in self.inputs.items() if name not in tables}
@@ -172,12 +165,6 @@ class SplitCheck:
         self, tables: Mapping[str, Any], demanded: DeclaredSplit, deadline: float, divisions: int | None = None
     ) -> str | None:
         """What speaks against a way to split on one input; "" if nothing does, None if nothing was compared.
-
-        Args:
-            tables: the tables among the inputs, by name.
-            demanded: the way to split.
-            deadline: on the monotonic clock.
-            divisions: the maximum number of ways to divide the table; None for all.
 
         Raises:
             TrialEnded: the time was up.
@@ -295,11 +282,7 @@ class SplitCheck:
             self._small = check
 
     def _has_large_products(self, answer: Answer) -> bool:
-        """Whether the function multiplies numbers, not columns, and gets one that no table reaches.
-
-        Args:
-            answer: that for the sample.
-        """
+        """Whether the function multiplies numbers, not columns, and gets one that no table reaches."""
         try:
             code = with_refused_products(self.program.code, self._rows / REACH, "a large product")
         except SyntaxError:
@@ -437,11 +420,7 @@ def largest_table(inputs: Iterable[InputSpec], values: Mapping[str, Any]) -> str
 
 
 def require_split_columns(text: str, inputs: Iterable[InputSpec], samples: Mapping[str, Any]) -> None:
-    """Check that a demanded split names columns of the table that is split.
-
-    Raises:
-        InvalidRequest: it does not, or no sample is a table.
-    """
+    """Check that a demanded split names columns of the table that is split."""
     split = declared(text, inputs, samples)
     if not split.input:
         raise InvalidRequest(
@@ -476,13 +455,6 @@ async def run_split(
     """Compare the answers for whole tables with those for their pieces, for each output that is a table.
 
     The model will see the messages; `redaction` decides what they may contain.
-
-    Args:
-        session: where the function runs.
-        text: the demanded split; "" for none.
-        program: the function.
-        samples: its inputs.
-        redaction: of the messages.
     """
     if not text:
         return ()

@@ -48,13 +48,7 @@ def deviation(whole: Any, parts: Sequence[Any]) -> str:
 
 
 def difference(whole: Any, together: Any, *, in_order: bool) -> str:
-    """How two answers differ, as a few words without values; "" if they are the same.
-
-    Args:
-        whole: the answer for a whole table.
-        together: that of its pieces.
-        in_order: whether the rows must have the same order.
-    """
+    """How two answers differ, as a few words without values; "" if they are the same."""
     if len(whole) != len(together):
         return f"{_rows(len(whole))}, {len(together):,} in pieces"
     if not in_order and not whole.equals(together):
@@ -225,22 +219,12 @@ def with_small_products(code: str, reach: float, small: int) -> str:
     """A module that gets a number a little larger than `small` for a product of whole numbers beyond `reach`.
 
     Larger products get larger numbers, or the same.
-
-    Raises:
-        SyntaxError: it does not parse, or is nested too deeply.
     """
     return _with_helper(code, reach, _REPLACE.format(small=small, bits=int(reach).bit_length()))
 
 
 def with_refused_products(code: str, reach: float, label: str) -> str:
-    """A module that raises an error with this text at a product of whole numbers beyond `reach`.
-
-    Returns:
-        The module; "" if it has no products.
-
-    Raises:
-        SyntaxError: see `with_small_products`.
-    """
+    """A module that raises an error with this text at a product of whole numbers beyond `reach`."""
     return _with_helper(code, reach, _FAIL.format(label=label))
 
 
@@ -305,13 +289,7 @@ SMALL = 40
 
 
 def compared_tables(tables: Mapping[str, Any], name: str, rows: int) -> Iterator[Variation]:
-    """The sample, then its variations, then the large ones.
-
-    Args:
-        tables: the tables among the inputs, by name.
-        name: the one that is split.
-        rows: how many rows the large ones have.
-    """
+    """The sample, then its variations, then the large ones."""
     whole = {**tables, name: tables[name].iloc[:MOST_ROWS]}
     yield Variation("", whole)
     later = []
@@ -372,11 +350,7 @@ def small_numbers(numbers: Iterable[int | float]) -> dict[int | float, int]:
 
 
 def counts_rows(code: str) -> str:
-    """Names in code for which the number of rows may count; "" if there are none.
-
-    Raises:
-        SyntaxError: it does not parse.
-    """
+    """Names in code for which the number of rows may count; "" if there are none."""
     nodes = (node for node in ast.walk(parse(code)) if isinstance(node, ast.Name | ast.Attribute))
     names = {node.id if isinstance(node, ast.Name) else node.attr for node in nodes}
     return ", ".join(sorted(names & _OF_ROWS)[:3])

@@ -48,7 +48,6 @@ class Variation:
 
     Args:
         name: what it is, such as "with half of the rows", or "if a key came twice" if it is outside.
-        tables: by input name.
         general: the same without the name of a column; "" if `name` has none.
         has_new_texts: whether texts were made up. A function may read them, such as the lines of a log, and rightly
             refuse those, so an error there is no evidence.
@@ -76,7 +75,6 @@ class Profile:
 
     Args:
         keys: columns that never repeat. Measured numbers are none, because they differ by chance.
-        gaps: columns in which values are missing.
         is_ordered: whether the rows are sorted by a column of times or ids.
         has_twins: whether a row is there twice, except for measured numbers.
         pair: two columns that identify a row together, such as month and currency, if most of their pairs occur.
@@ -117,11 +115,7 @@ def _pair(columns: list[tuple[int, Any]]) -> frozenset[int]:
 
 
 def variations(tables: Mapping[str, Any]) -> Iterator[Variation]:
-    """The variations, those inside of the profile first. None is like the sample or like one before.
-
-    Args:
-        tables: DataFrames and Series by input name.
-    """
+    """The variations, those inside of the profile first. None is like the sample or like one before."""
     base = trimmed_tables(tables)
     names = sorted((name for name, table in base.items() if len(table)), key=lambda name: -len(base[name]))[:TABLES]
     made = [
@@ -140,9 +134,6 @@ class _Varied:
     """Varies one table.
 
     Args:
-        base: all tables.
-        name: the one that is varied.
-        profile: of the whole table.
         is_only: whether there is no other table; its name is then left out.
     """
 
@@ -240,13 +231,7 @@ class _Varied:
 
 
 def stretched(tables: Mapping[str, Any], name: str, rows: int) -> Iterator[Variation]:
-    """Further variations of one table, for a function that is compared on the whole and on pieces.
-
-    Args:
-        tables: DataFrames and Series by input name.
-        name: the table that varies.
-        rows: how many rows the large ones have.
-    """
+    """Further variations of one table, for a function that is compared on the whole and on pieces."""
     base = trimmed_tables(tables)
     table, random = base[name], np.random.default_rng(SEED)
     count = len(table)
@@ -276,22 +261,12 @@ def stretched(tables: Mapping[str, Any], name: str, rows: int) -> Iterator[Varia
 
 
 def emptied(table: Any, rows: Any) -> Any:
-    """The table without values in these rows, except in columns that cannot have missing ones; None if there are none.
-
-    Args:
-        table: a table.
-        rows: positions.
-    """
+    """The table with missing values in these rows, in the columns that can have them; None if there are none."""
     return _with_holes(table, list(range(_width(table))), None, may_change=True, rows=rows)
 
 
 def zeroed(table: Any, rows: Any) -> Any:
-    """The table with 0 in place of the numbers in these rows, and False in place of truth values; None without both.
-
-    Args:
-        table: a table.
-        rows: positions.
-    """
+    """The table with 0 in place of the numbers in these rows, and False in place of truth values; None without both."""
     frame, changed = _as_frame(table), False
     for place in range(frame.shape[1]):
         column = frame.iloc[:, place].copy()
@@ -312,15 +287,7 @@ def _mixed(table: Any, random: Any) -> Any:
 
 
 def enlarged(table: Any, rows: int, renewed: Collection[int] | None = None, *, is_similar: bool = False) -> Any:
-    """A table with this many rows: copies of its rows, all of them in turn.
-
-    Args:
-        table: a table with rows.
-        rows: how many.
-        renewed: the columns whose texts, numbers and times are others in each copy; None for all.
-        is_similar: instead, the copies of a row follow it, and their measured numbers are changed a little, so that no
-            row is there twice.
-    """
+    """A table with this many rows: copies of its rows, all of them in turn."""
     count = len(table)
     places = range(_width(table)) if renewed is None else renewed
     positions = np.arange(rows) % count
@@ -377,10 +344,6 @@ def _far_outside(table: Any, rows_of: Callable[[Any], Any]) -> Any:
     """The table with numbers that are a thousand times as large in some rows, every second one negative.
 
     None if it has no numbers.
-
-    Args:
-        table: a table.
-        rows_of: gives the positions of these rows for a column.
     """
     frame, changed = _as_frame(table), False
     for place in range(frame.shape[1]):
@@ -398,13 +361,7 @@ def _far_outside(table: Any, rows_of: Callable[[Any], Any]) -> Any:
 
 
 def with_rows(base: Tables, name: str, positions: Any) -> Tables:
-    """Some rows of one table. If every row of another table has its match in this one, that stays so.
-
-    Args:
-        base: all tables.
-        name: the one of which rows are taken.
-        positions: of the rows.
-    """
+    """Some rows of one table. If every row of another table has its match in this one, that stays so."""
     whole, tables = base[name], dict(base)
     part = taken(whole, positions)
     for other, table in base.items():
@@ -494,15 +451,7 @@ def _has_twins(table: Any) -> bool:
 
 
 def _with_holes(table: Any, places: list[int], random: Any, *, may_change: bool, rows: Any = None) -> Any:
-    """The table with a tenth of the values missing in some columns; None if no dtype allows it.
-
-    Args:
-        table: a table.
-        places: the columns.
-        random: for the rows.
-        may_change: whether a whole number may become a float, as in a file with gaps.
-        rows: the rows in which they are missing; by default random ones.
-    """
+    """The table with a tenth of the values missing in some columns; None if no dtype allows it."""
     frame, changed = _as_frame(table), False
     for place in places:
         column = frame.iloc[:, place].copy()

@@ -10,12 +10,7 @@ if TYPE_CHECKING:
 
 
 def require(model: ModelConfig) -> None:
-    """Check that the agent can be used.
-
-    Raises:
-        InvalidRequest: the model is not a Claude model.
-        ModelError: the SDK or its program is not installed.
-    """
+    """Check that the agent can be used."""
     from autocoder_jupyter.engines.claude.service import require_claude
     from autocoder_jupyter.engines.claude.session import require_program
 

@@ -100,7 +100,6 @@ class Surroundings:
 
     Args:
         known: the names that the first versions of its parts bind.
-        imported: the names that its imports bind.
     """
 
     known: Collection[str]
@@ -108,13 +107,7 @@ class Surroundings:
 
 
 def is_harmless(nodes: Sequence[ast.AST], bound: Sequence[str] | None, around: Surroundings) -> bool:
-    """Whether new source does not change what the other tests test.
-
-    Args:
-        nodes: the source: a test, or statements that bind names.
-        bound: the names; None for a test.
-        around: the names of the module.
-    """
+    """Whether new source does not change what the other tests test."""
     inner = [one for node in nodes for one in ast.walk(node)]
     own = set(_own_names(inner))
     if any(_reaches_others(node, own, around) for node in inner):
@@ -277,8 +270,6 @@ class Agent:
     """An agent with its own files. `begin` starts a session; `go_on` sends another message in it.
 
     Args:
-        state: the state of the generation.
-        packages: its packages.
         model: the model, its key and its address.
         changed: called when files may have changed.
     """
@@ -326,17 +317,7 @@ class Agent:
         return self._workspace.text(TESTS) or ""
 
     async def begin(self, code: str = "", tests: str = "", failures: Sequence[TestFailure] = ()) -> None:
-        """Start a session with a new workspace, and wait until the agent stops.
-
-        Args:
-            code: an existing module; "" for none.
-            tests: its tests; "" for none.
-            failures: the failures of module and tests. If empty, these are from an earlier version.
-
-        Raises:
-            UnusableAnswer: it stopped without the required files.
-            AutocodeError: the session cannot continue.
-        """
+        """Start a session with a new workspace, and wait until the agent stops."""
         setup = self._setup
         given = await call_blocking(lambda: given_files(setup))
         self._workspace = Workspace(setup.session.command, given=given, most_seconds=setup.config.timeout)

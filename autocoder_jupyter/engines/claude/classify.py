@@ -190,13 +190,7 @@ _LONGEST_SCRIPT = 50_000
 
 
 def classify(tool: str, arguments: Mapping[str, object], files: Mapping[str, bytes]) -> Judgement:
-    """Classify one call.
-
-    Args:
-        tool: `Bash`, `Read`, `Write` or `Edit`.
-        arguments: has `command` or `file_path`.
-        files: the files of the workspace, to read the scripts that a command runs.
-    """
+    """Classify one call."""
     if tool == "Bash":
         return classify_command(str(arguments.get("command") or ""), files)
     if tool not in ("Read", "Write", "Edit"):

@@ -157,7 +157,6 @@ class SessionListener:
     Args:
         begun: called with the number of a turn when it begins.
         said: called with the turn and a piece of text.
-        exchanged: called when a question was answered.
         retrying: called after a transient fault of the service, with the reason and the seconds until the next try.
         charged: called with the usage of an answer that is not complete.
     """
@@ -174,13 +173,9 @@ class Gateway:
 
     Args:
         service: answers questions that are not in the journal.
-        journal: records answers.
         policy: whether the journal is read and written.
         locked: if True, the service must not be asked.
-        meter: checks each request against the budget.
-        most_turns: the maximum number of requests.
         on_send: called with each request before it is sent.
-        listener: the callbacks of the session.
     """
 
     def __init__(
@@ -233,11 +228,7 @@ class Gateway:
             self.fault.set_result(why)
 
     async def _answer(self, body: dict[str, Any], headers: Mapping[str, str]) -> wire.Message:
-        """The answer to one question.
-
-        Raises:
-            AutocodeError: there is no answer, and the session has ended.
-        """
+        """The answer to one question."""
         try:
             asked = {**wire.without_additions(body), "model": plain_name(self._service.config.model)}
             return await self._turned(asked, headers)

@@ -76,14 +76,7 @@ _MISSING = "You stopped, and this is not there yet: {problem}. Put it right in t
 def first_question(
     state: GenerationState, files: Sequence[str] = (), *, earlier: bool = False, failures: Sequence[TestFailure] = ()
 ) -> tuple[str, str]:
-    """The system text and the first question.
-
-    Args:
-        state: the state of the generation.
-        files: the names of the data files in the workspace.
-        earlier: whether the workspace has files of an earlier version, which a wish is to change.
-        failures: the failures of the files that are already there.
-    """
+    """The system text and the first question."""
     plan, setup = state.brief.plan, state.setup
     tested = not setup.config.skip_tests
     both = f" and {TESTS}" if tested else ""
@@ -108,12 +101,7 @@ def first_question(
 
 
 def failure_question(failures: Sequence[TestFailure], *, again: bool) -> str:
-    """The question after a failed verdict.
-
-    Args:
-        failures: the failures.
-        again: whether the same failures were sent before.
-    """
+    """The question after a failed verdict."""
     return _MEND.format(failures=failures_text(failures), again=_AGAIN if again else "")
 
 
@@ -132,7 +120,6 @@ class BlindTests:
     """The blind tests of a generation.
 
     Args:
-        state: the state of the generation.
         blame: decides whether code or test is at fault.
     """
 
@@ -155,11 +142,7 @@ class BlindTests:
             self.suite = await self._setup.stages.run("tests", partial(write_first_tests, self._state))
 
     async def judge(self, verdict: Verdict) -> tuple[ErrorDiagnosis | None, list[TestFailure]]:
-        """Diagnose the failing ones. Wrong tests are fixed here.
-
-        Returns:
-            The diagnosis, if one was asked for, and the failures of the function.
-        """
+        """Diagnose the failing ones. Wrong tests are fixed here."""
         if self.suite is None or verdict.blind is None:
             return None, []
         if verdict.blind.collection_error or verdict.blind_is_vacuous:
@@ -197,10 +180,6 @@ def stray_import(sources: Mapping[str, str], paths: Iterable[str]) -> str:
     """The import of another file of the workspace, as text for the agent; "" if there is none.
 
     Such a name would otherwise be looked up on the package index, where an attacker may have registered it.
-
-    Args:
-        sources: the modules that are kept, by path. One that does not parse imports nothing.
-        paths: the paths of all files of the workspace.
     """
     there = {path.partition("/")[0].removesuffix(".py") for path in paths if path.endswith(".py")}
     for path, source in sources.items():

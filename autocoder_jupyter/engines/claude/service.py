@@ -64,9 +64,7 @@ class Refusal(Exception):
     """A service's error response instead of an answer.
 
     Args:
-        said: the text of the response.
         status: the HTTP status; None if the service was not reached.
-        headers: the headers of the response.
     """
 
     def __init__(self, said: str, status: int | None = None, headers: Mapping[str, str] | None = None) -> None:
@@ -95,11 +93,7 @@ class Service:
         return f"{base}/v1/messages"
 
     def require_reachable(self) -> None:
-        """Check that there is a key, and that something listens at the address. Blocks.
-
-        Raises:
-            AuthenticationFailed, ModelUnavailable: see `models.preflight`.
-        """
+        """Check that there is a key, and that something listens at the address. Blocks."""
         preflight.check(self.config)
 
     def _key_headers(self) -> dict[str, str]:
@@ -121,11 +115,7 @@ class Service:
 
     @asynccontextmanager
     async def stream(self, body: Mapping[str, Any], headers: Mapping[str, str]) -> AsyncIterator[httpx.Response]:
-        """Send a request, and yield the response while it arrives.
-
-        Raises:
-            Refusal: the service responded with an error, or not at all.
-        """
+        """Send a request, and yield the response while it arrives."""
         import httpx
 
         passed = {name: headers[name] for name in _PASSED_ON if name in headers}
@@ -169,7 +159,6 @@ class Arrived:
     """An answer, or the part of one.
 
     Args:
-        message: the message.
         usage: its tokens. The cost is that of an incomplete answer; None if the tokens were only estimated.
         is_charged: whether it is charged to the grant already, because it is incomplete.
         cut_off: why it is not complete; "" if it is.
@@ -190,18 +179,7 @@ async def receive(
     intake: Intake,
     on_text: Callable[[str], None],
 ) -> Arrived:
-    """Send a request, and read its answer. What an incomplete answer used is charged to the grant.
-
-    Args:
-        service: the service to ask.
-        body: the request.
-        headers: the headers of the program.
-        intake: the limits of the answer.
-        on_text: called with pieces of its text.
-
-    Raises:
-        Refusal, ResponseFault: there is no complete answer.
-    """
+    """Send a request, and read its answer. What an incomplete answer used is charged to the grant."""
     message, error = wire.Message(), None
     try:
         async with intake.arriving():

@@ -103,12 +103,7 @@ class Home:
 
 @contextmanager
 def home(program: str, variables: Mapping[str, str]) -> Iterator[Home]:
-    """A folder for the program during a session. It is removed afterwards.
-
-    Args:
-        program: path of its executable.
-        variables: further environment variables, such as its key and the address of the model's service.
-    """
+    """A folder for the program during a session. It is removed afterwards."""
     with temporary_folder("claude") as root:  # the program writes the session there, so it must be removed
         folders = {name: str(root / name) for name in ("cwd", "home", "config", "tmp")}
         env = {
@@ -141,11 +136,7 @@ _GRAMMARS = "rfc3987_syntax"
 
 
 def load() -> None:
-    """Import the SDK. Blocks for a second.
-
-    Raises:
-        ImportError: the SDK or something that it needs is not installed.
-    """
+    """Import the SDK. Blocks for a second."""
     with collecting_rarely():
         with _grammars_compiled_later():
             importlib.import_module("jsonschema")
@@ -202,8 +193,6 @@ class AgentTool:
 
     Args:
         name: its name; the model sees it after the server's name.
-        description: what it does.
-        schema: JSON schema of its arguments.
         call: called with the arguments; returns the text for the model, and whether the call succeeded.
     """
 
@@ -214,11 +203,7 @@ class AgentTool:
 
 
 async def preload() -> None:
-    """Import the SDK, in a thread because it takes a second or two.
-
-    Raises:
-        ModelError: the SDK or its program is not installed.
-    """
+    """Import the SDK, in a thread because it takes a second or two."""
     await call_blocking(require_program)
     try:
         await call_blocking(load)
@@ -227,14 +212,7 @@ async def preload() -> None:
 
 
 class Session:
-    """One conversation with the agent. `ask` can be called many times; the workspace and the messages stay.
-
-    Args:
-        gateway: answers the program.
-        tools: all tools of the program.
-        system: the system text.
-        model: the model's plain name.
-    """
+    """One conversation with the agent. `ask` can be called many times; the workspace and the messages stay."""
 
     def __init__(self, gateway: Gateway, tools: Sequence[AgentTool], system: str, model: str) -> None:
         self._gateway = gateway
@@ -247,11 +225,7 @@ class Session:
         self.id = ""
 
     async def start(self) -> None:
-        """Start the program.
-
-        Raises:
-            ModelError: it cannot be started.
-        """
+        """Start the program."""
         await preload()
         import claude_agent_sdk as sdk
 
@@ -286,11 +260,7 @@ class Session:
         self._client = client
 
     async def ask(self, text: str) -> None:
-        """Send a message, and wait until the agent stops.
-
-        Raises:
-            AutocodeError: the session cannot continue, because of a limit, the service or the program.
-        """
+        """Send a message, and wait until the agent stops."""
         await self._client.query(text)
         turn = asyncio.ensure_future(self._result())
         try:

@@ -40,8 +40,6 @@ class Word:
     """A word without its quotes.
 
     Args:
-        text: the word.
-        computed: whether the shell would expand it.
         hides: whether quotes contain a substitution, which some commands run nevertheless.
     """
 
@@ -55,8 +53,6 @@ class Command:
     """A simple command.
 
     Args:
-        words: its name and arguments.
-        files: the files of its redirections.
         document: the text of its here-document or here-string, or None.
         piped: whether its input is the output of another command.
         defines: whether it is the name of a function that is defined here.
@@ -70,11 +66,7 @@ class Command:
 
 
 def commands(text: str, depth: int = 0) -> list[Command]:
-    """All simple commands of a text, those in substitutions first.
-
-    Raises:
-        UnreadableCommand: it is not a shell command, or is nested too deeply.
-    """
+    """All simple commands of a text, those in substitutions first."""
     if depth > DEEPEST:
         raise UnreadableCommand("commands within commands within commands")
     return list(_Reader(text.replace("\r\n", "\n").replace("\\\n", ""), depth).read())

@@ -93,9 +93,6 @@ class Toolbox:
     """The tools of one session.
 
     Args:
-        setup: the setup of the generation.
-        workspace: has the files.
-        hands: the other functions.
         session: a key from the beginning of the session. Recorded calls of other sessions are not used.
         turn: returns the number of the current turn.
     """

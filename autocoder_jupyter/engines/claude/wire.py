@@ -95,7 +95,6 @@ class Message:
     Args:
         blocks: texts, thoughts and tool calls, in order.
         stop_reason: why it ended; "" until it has.
-        counts: the service's own counts.
     """
 
     blocks: list[dict[str, Any]] = field(default_factory=list)
@@ -104,11 +103,7 @@ class Message:
     _inputs: dict[int, list[str]] = field(default_factory=dict)
 
     def take(self, event: Mapping[str, Any]) -> str:
-        """Add one event.
-
-        Returns:
-            The piece of text in the event; "" if it has none.
-        """
+        """Add one event."""
         match event.get("type"):
             case "message_start":
                 message = event.get("message")

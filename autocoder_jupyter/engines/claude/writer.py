@@ -50,8 +50,6 @@ class ClaudeWriter:
     """A `Writer` that is an agent.
 
     Args:
-        state: the state of the generation.
-        packages: its packages.
         model: which model, and how it is reached.
     """
 

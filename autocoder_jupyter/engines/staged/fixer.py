@@ -29,15 +29,7 @@ from autocoder_jupyter.untrusted.parsing import complaint, parse, same_code
 
 
 def apply_edits(source: str, edits: Sequence[Edit]) -> str:
-    """Apply edits in order.
-
-    Args:
-        source: a module.
-        edits: each `find` must occur in the text exactly once; trailing white space is ignored.
-
-    Raises:
-        PatchError: an edit does not fit, or the result does not parse.
-    """
+    """Apply edits in order."""
     if not edits:
         raise PatchError("there is no edit")
     text = source
@@ -61,15 +53,7 @@ def apply_edits(source: str, edits: Sequence[Edit]) -> str:
 
 
 def add_imports(source: str, imports: Sequence[str]) -> str:
-    """Add imports above the first import of a module, or below its docstring. Existing ones are not added again.
-
-    Args:
-        source: a module that parses.
-        imports: texts of one or more import statements.
-
-    Raises:
-        PatchError: a text is not an import.
-    """
+    """Add imports above the first import of a module, or below its docstring. Existing ones are not added again."""
     body = parse(source).body
     present = {ast.unparse(node) for node in body if isinstance(node, ast.Import | ast.ImportFrom)}
     new: dict[str, None] = {}
@@ -154,15 +138,7 @@ class FixVerification:
 def verify_logic_fixes_applied(
     old: str, new: str, failures: Sequence[TestFailure], fixed: Sequence[str], plan: CodePlan
 ) -> FixVerification:
-    """Check a fix in the text, without a model: each failure has an edit, and the interface is kept.
-
-    Args:
-        old: the module before the fix.
-        new: the module after it.
-        failures: the failures to fix.
-        fixed: names of the failures that the applied edits name.
-        plan: the planned interface.
-    """
+    """Check a fix in the text, without a model: each failure has an edit, and the interface is kept."""
     names = [failure.test_name for failure in failures]
     short = {name.rpartition("::")[2] for name in fixed}
     applied = tuple(name for name in names if name in fixed or name.rpartition("::")[2] in short)
@@ -199,22 +175,7 @@ async def fix_code(
     notes: str = "",
     variant: int = 0,
 ) -> str:
-    """Ask for a fixed module, more forcefully each time. The last answer is used if it has the planned interface.
-
-    Args:
-        talk: the conversation with the model.
-        brief: the request, the plan and the data context.
-        code: the current module.
-        failures: the failures to fix.
-        notes: further text for the model, such as an earlier fix of the same failure that did not help.
-        variant: another variant asks the same question again.
-
-    Returns:
-        The new module; the old one if the answers change nothing, which the loop treats as no progress.
-
-    Raises:
-        UnusableAnswer: neither edits nor a module could be read.
-    """
+    """Ask for a fixed module, more forcefully each time. The last answer is used if it has the planned interface."""
     messages = fix_messages(brief, code, failures, notes)
     problem, missing, best = "", [failure.test_name for failure in failures], code
     for insistence in _ESCALATIONS[:-1]:
@@ -258,12 +219,7 @@ _VACUOUS = "Every test also passes on a function that only returns empty default
 
 
 class Fixer:
-    """Fixes the environment, the tests or the code, and remembers fixes that did not help.
-
-    Args:
-        state: the state of the generation.
-        packages: its packages.
-    """
+    """Fixes the environment, the tests or the code, and remembers fixes that did not help."""
 
     def __init__(self, state: GenerationState, packages: Packages) -> None:
         self._state = state
@@ -289,11 +245,7 @@ class Fixer:
         return self._state.sources, self._packages.snapshot, frozenset(self._blame.rederived), len(self.unusable)
 
     async def fix(self, verdict: Verdict) -> ErrorDiagnosis | None:
-        """Fix environment, tests or code after a failed verdict.
-
-        Returns:
-            The diagnosis, if a model was asked for one.
-        """
+        """Fix environment, tests or code after a failed verdict."""
         if self._packages.learn(self._state.brief.plan, self._state.code, verdict):  # a missing package needs no model
             return None
         if verdict.error:

@@ -53,17 +53,7 @@ def code_messages(brief: Brief, system_prompt: str | None) -> Messages:
 
 
 async def write_code(talk: Conversation, brief: Brief, system_prompt: str | None, also: str = "") -> str:
-    """Ask for the module until it has the planned interface.
-
-    Args:
-        talk: the conversation with the model.
-        brief: the request, the plan and the data context.
-        system_prompt: replaces the default instructions.
-        also: text for the end of the question.
-
-    Raises:
-        UnusableAnswer: no answer has the planned interface.
-    """
+    """Ask for the module until it has the planned interface."""
     messages = extended(code_messages(brief, system_prompt), also)
     problem = ""
     for insistence in _ESCALATIONS:
@@ -102,12 +92,7 @@ class StagedWriters:
 
 
 class StagedWriter:
-    """A `Writer` whose parts are stages.
-
-    Args:
-        state: the state of the generation.
-        packages: its packages.
-    """
+    """A `Writer` whose parts are stages."""
 
     trace = None
 

@@ -72,11 +72,7 @@ class ConversationContext:
 
 
 def earlier_of(notebook: Notebook, name: str | None) -> EarlierRun | None:
-    """The conversation to continue; None for a new one.
-
-    Raises:
-        InvalidRequest: there is no conversation of that name.
-    """
+    """The conversation to continue; None for a new one."""
     if name is None:
         return None
     job = notebook.jobs.current(name)
@@ -117,9 +113,6 @@ def require_passed(request: CodeRequest) -> None:
     """Check that a conversation that continues from its record has all its tools and frames.
 
     The record may come from somebody else. It only names them; which functions and tables these are, a cell says.
-
-    Raises:
-        InvalidRequest: some are not passed; the message names them.
     """
     record = request.earlier.record if request.earlier is not None else None
     if record is None or request.earlier is None:
@@ -216,11 +209,7 @@ def _glimpse(value: Any) -> Glimpse | None:
 
 
 def agent_settings(settings: Settings) -> dict[str, Any]:
-    """The arguments for the settings that are set. For the others, code mode uses its own defaults.
-
-    Raises:
-        InvalidRequest: a setting has a value that is not allowed.
-    """
+    """The arguments for the settings that are set. For the others, code mode uses its own defaults."""
     from autocoder_jupyter.codemode import CodeModeAgent, Limits
 
     _require_privacy(settings)
@@ -241,11 +230,7 @@ def agent_settings(settings: Settings) -> dict[str, Any]:
 
 
 def _require_privacy(settings: Settings) -> None:
-    """Refuse a privacy setting that code mode cannot apply.
-
-    Raises:
-        InvalidRequest: such a setting is set.
-    """
+    """Refuse a privacy setting that code mode cannot apply."""
     if settings.origins["max_sample_rows"] != "default" and settings["share"] == "rows":
         raise InvalidRequest(
             f"max_sample_rows is set ({settings.origins['max_sample_rows']}), and --mode tools does not support it.",
@@ -265,11 +250,7 @@ _OF_PYTHON = frozenset({"builtins", "io", "_io", "_pyio"})
 
 
 def find_tools(options: Sequence[ToolOption], namespace: Mapping[str, Any]) -> Tools:
-    """The functions that the options name.
-
-    Raises:
-        InvalidRequest: a name does not exist, is not a function, or is a result that cannot be called.
-    """
+    """The functions that the options name."""
     return {option.alias: _found(option.name, namespace) for option in options}
 
 
@@ -324,11 +305,7 @@ def _ended(state: str) -> str:
 
 
 def build_code_request(command: CellCommand, notebook: Notebook, settings: Settings) -> CodeRequest:
-    """The request of a cell for code mode. The frames are captured as they are now.
-
-    Raises:
-        InvalidRequest: a tool, a frame or the conversation does not exist or cannot be used.
-    """
+    """The request of a cell for code mode. The frames are captured as they are now."""
     earlier = earlier_of(notebook, command.continues)
     before = passed_before(notebook, earlier)
     given = find_tools(command.tools, notebook.namespace)
@@ -355,12 +332,7 @@ def build_code_request(command: CellCommand, notebook: Notebook, settings: Setti
 
 
 def launch_code(notebook: Notebook, request: CodeRequest, settings: Settings, notices: tuple[str, ...] = ()) -> None:
-    """Start a run, bind its name to the pending result at once, and show its card with the notices.
-
-    Raises:
-        InvalidRequest: code mode cannot use a part of the request.
-        GenerationFailed, Cancelled: the cell waited, and the run failed or was cancelled.
-    """
+    """Start a run, bind its name to the pending result at once, and show its card with the notices."""
     tracker = RunTracker(
         CodeRun(
             request.name,

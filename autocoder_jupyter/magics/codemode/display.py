@@ -13,11 +13,7 @@ if TYPE_CHECKING:
 
 
 class AnswerDisplay:
-    """Formats answers for IPython.
-
-    Args:
-        notebook: the notebook that shows them.
-    """
+    """Formats answers for IPython."""
 
     def __init__(self, notebook: Notebook) -> None:
         self._notebook = notebook
@@ -36,11 +32,7 @@ class AnswerDisplay:
         return {**html_output(card_html(state_of(result)), repr(result))}
 
     def show(self, result: CodeModeResult) -> None:
-        """Show a pending answer, or an answer with charts, in separate outputs.
-
-        Raises:
-            NotImplementedError: tells IPython to use the other formatters.
-        """
+        """Show a pending answer, or an answer with charts, in separate outputs."""
         if result.done:
             self._show_with_charts(result)
         else:

@@ -17,7 +17,6 @@ class ToolOption:
     """`--tool alias=name`; without an alias, the code uses the last part of the name.
 
     Args:
-        alias: the name in the code.
         name: a variable of the notebook, or an attribute of one: `client.latest`.
     """
 
@@ -32,15 +31,7 @@ def mode_of(given: Mapping[str, Any]) -> Mode:
 
 
 def refuse_options_of_the_other_mode(given: Collection[str], mode: Mode) -> None:
-    """Refuse options that have no effect in this mode.
-
-    Args:
-        given: names of the options of the cell.
-        mode: the mode of the cell.
-
-    Raises:
-        InvalidRequest: an option belongs to the other mode.
-    """
+    """Refuse options that have no effect in this mode."""
     for option in (option for option in OPTIONS if option.name in given and mode not in option.modes):
         flag = option.flags[0]
         if mode == "tools":
@@ -49,11 +40,7 @@ def refuse_options_of_the_other_mode(given: Collection[str], mode: Mode) -> None
 
 
 def read_tools(texts: Sequence[str]) -> tuple[ToolOption, ...]:
-    """The tools of a cell, in order.
-
-    Raises:
-        InvalidRequest: a tool has no name, or two have the same name.
-    """
+    """The tools of a cell, in order."""
     tools = tuple(map(_tool, texts))
     aliases = [tool.alias for tool in tools]
     for alias in aliases:
@@ -63,11 +50,7 @@ def read_tools(texts: Sequence[str]) -> tuple[ToolOption, ...]:
 
 
 def read_continued(text: str | None, name: str) -> str | None:
-    """The name of the conversation to continue.
-
-    Raises:
-        InvalidRequest: it is not a valid name, or it is the name of the cell itself.
-    """
+    """The name of the conversation to continue."""
     if text is None:
         return None
     if not text.isidentifier():

@@ -16,11 +16,8 @@ class Subcommand:
     Args:
         name: its name, and the name of the function that implements it.
         module: the module of that function, in `magics.line`. The function takes the notebook and the `Arguments`.
-        usage: its arguments, for the help text.
-        help: a description in one line.
         least, most: the minimum and maximum number of words that follow, without flags.
         takes_name: whether the first word is the name of a result.
-        options: its flags.
         modes: whether it applies to functions, to answers of `--mode tools`, or to both.
     """
 

@@ -21,11 +21,7 @@ from autocoder_jupyter.view import markup
 
 
 def run_line(notebook: Notebook, line: str) -> None:
-    """Run a line. Without a subcommand it is `status`.
-
-    Raises:
-        AutocodeError: the line is not valid, or the subcommand failed.
-    """
+    """Run a line. Without a subcommand it is `status`."""
     words = split_words(line) or ["status"]
     name = "help" if words[0] in ("-h", "--help") else words[0]
     command = SUBCOMMANDS.get(name)
@@ -50,11 +46,7 @@ def _why(command: Subcommand) -> str:
 
 
 def _for_answer(command: Subcommand, name: str) -> Callable[[Notebook, Arguments], None]:
-    """The function that implements a subcommand for an answer of `--mode tools`.
-
-    Raises:
-        InvalidRequest: the subcommand is for functions only.
-    """
+    """The function that implements a subcommand for an answer of `--mode tools`."""
     if "tools" not in command.modes:
         raise InvalidRequest(
             f"%autocode {command.name} does not apply to {name}, which is an answer of --mode tools.",

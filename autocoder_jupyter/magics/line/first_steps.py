@@ -38,8 +38,6 @@ class Ready:
     """Models that can be asked now.
 
     Args:
-        text: why, in a sentence.
-        models: their names.
         api_base: the address that must be set for them; None for the usual one.
     """
 
@@ -52,10 +50,6 @@ def setup(notebook: Notebook, arguments: Arguments) -> None:
     """Ask for the settings, make a test call, use them in this session, and say how to keep them.
 
     No key is asked for, only the name of its variable. No file is written.
-
-    Raises:
-        InvalidRequest: there is no user to ask, or the input ended. Nothing is changed then.
-        ModelError: the test call failed. Nothing is changed then.
     """
     if notebook.is_headless:
         raise InvalidRequest(

@@ -140,11 +140,7 @@ def is_running_elsewhere(notebook: Notebook, name: str, run: str) -> bool:
 
 
 def find_version(notebook: Notebook, name: str, word: str) -> Version:
-    """A recorded version, by its number or by the beginning of its id.
-
-    Raises:
-        InvalidRequest: there is none.
-    """
+    """A recorded version, by its number or by the beginning of its id."""
     versions = versions_of(notebook, name)
     found = versions.numbered(word)
     if found is None:
@@ -178,11 +174,7 @@ _DAY = 24 * 3600.0
 
 
 def cache(notebook: Notebook, arguments: Arguments) -> None:
-    """Show what is cached, or remove what is not used.
-
-    Raises:
-        InvalidRequest: the word is not `prune`, or a flag is given without it.
-    """
+    """Show what is cached, or remove what is not used."""
     word = arguments.positional[0] if arguments.positional else ""
     flags = [f"--{flag}" for flag in ("all", "runs") if arguments.given.get(flag)]
     if word not in ("", "prune"):
@@ -327,12 +319,7 @@ def _ago(when: float) -> str:
 
 
 def try_models(notebook: Notebook, arguments: Arguments) -> None:
-    """Run the tasks with a model and show the table.
-
-    Raises:
-        InvalidRequest: no budget was given, and there is no user to ask.
-        AutocodeError: the model cannot be asked, or there is no sandbox.
-    """
+    """Run the tasks with a model and show the table."""
     from autocoder_jupyter.agent.generation import reached
     from autocoder_jupyter.models import preflight
 
@@ -386,11 +373,7 @@ def _numeric(headings: Sequence[str]) -> tuple[bool, ...]:
 
 
 def _asked(notebook: Notebook, config: AgentConfig, count: int) -> tuple[float | None, int | None]:
-    """The budget that the user types: dollars, or tokens if the price is not known.
-
-    Raises:
-        InvalidRequest: there is no user, or no number was typed.
-    """
+    """The budget that the user types: dollars, or tokens if the price is not known."""
     from autocoder_jupyter.agent.generation import reached
     from autocoder_jupyter.evaluate.trial import USUAL_TOKENS
     from autocoder_jupyter.models.library import describe
@@ -425,11 +408,7 @@ def _asked(notebook: Notebook, config: AgentConfig, count: int) -> tuple[float |
 
 
 def models(notebook: Notebook, arguments: Arguments) -> None:
-    """Show the configured model, and the names of other models; or try a model.
-
-    Raises:
-        InvalidRequest: a budget or a second word without `try`.
-    """
+    """Show the configured model, and the names of other models; or try a model."""
     if arguments.positional[:1] == ("try",):
         try_models(notebook, arguments)
         return
@@ -472,11 +451,7 @@ def config(notebook: Notebook, arguments: Arguments) -> None:
 
 
 def help(notebook: Notebook, arguments: Arguments) -> None:
-    """Show all options and subcommands, or one subcommand.
-
-    Raises:
-        InvalidRequest: there is no such subcommand.
-    """
+    """Show all options and subcommands, or one subcommand."""
     if not arguments.positional:
         print(help_text())
         return

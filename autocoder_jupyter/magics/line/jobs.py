@@ -159,11 +159,7 @@ def _begun(versions: Versions, run: str) -> Version:
 
 
 def approve(notebook: Notebook, arguments: Arguments) -> None:
-    """Approve what a job waits for. Package names, if given, must be exactly those that it waits for.
-
-    Raises:
-        InvalidRequest: it waits for nothing, or for other packages.
-    """
+    """Approve what a job waits for. Package names, if given, must be exactly those that it waits for."""
     if arguments.given.get("always"):
         raise InvalidRequest("--always is for calls of tools.", hint="-p in the cell installs without asking.")
     job, packages = find_waiting(notebook, arguments.positional[0])

@@ -81,11 +81,7 @@ def show(notebook: Notebook, arguments: Arguments) -> None:
 
 
 def show_timeline(notebook: Notebook, name: str, steps: Sequence[Step], seconds: float) -> None:
-    """Show the steps of a run, and how long each took.
-
-    Raises:
-        InvalidRequest: there are none.
-    """
+    """Show the steps of a run, and how long each took."""
     if not steps:
         raise InvalidRequest(
             f"The durations of the steps of {name} were not recorded.",

@@ -107,15 +107,7 @@ class SocketListener:
         self._listener.listen(3)
 
     def accept(self, *, seconds: float, gone: Callable[[], bool]) -> ContainerStreams:
-        """Wait for the three connections of the worker.
-
-        Args:
-            seconds: time limit.
-            gone: returns whether the container has ended.
-
-        Raises:
-            NotConnected: the container ended, or did not connect in time.
-        """
+        """Wait for the three connections of the worker."""
         deadline = time.monotonic() + seconds
         self._listener.settimeout(0.25)
         links: list[socket.socket] = []
@@ -148,11 +140,7 @@ class SocketListener:
 
 
 class Attached:
-    """The engine's attach stream. Two threads copy its parts from and to pipes.
-
-    Args:
-        link: the raw connection from docker-py.
-    """
+    """The engine's attach stream. Two threads copy its parts from and to pipes."""
 
     def __init__(self, link: Any) -> None:
         self._link = _Link(link)
@@ -252,11 +240,6 @@ def restrictions(limits: WorkerLimits, *, network: bool, podman: bool) -> dict[s
     Swap is off (`memswap_limit` is memory plus swap). Temporary files count as memory. Their number is limited, too,
     because a limit of the size does not limit inodes; Podman does not have that option. No seccomp profile is given:
     Podman would read it as a path, and the worker installs its own filter.
-
-    Args:
-        limits: of the worker.
-        network: whether the container has a network.
-        podman: whether the engine is Podman.
     """
     from docker.types import LogConfig, Ulimit
 
@@ -297,8 +280,6 @@ class ContainerProcess:
     """A running container with its three streams; satisfies `sandbox.host.exchange.Process`.
 
     Args:
-        engine: runs the container.
-        container: its id.
         streams: the host's ends of its standard streams.
         attached: the attach stream, if it is used.
     """
@@ -419,11 +400,7 @@ class ContainerStart:
     """How a container is started.
 
     Args:
-        engine: runs the container.
-        image: name of the image.
         program: source that its `python3` runs.
-        limits: of the container.
-        network: whether it has a network.
         role: value of a label, such as "worker".
     """
 
@@ -435,12 +412,7 @@ class ContainerStart:
     role: str = "worker"
 
     def launch(self, transport: Transport) -> ContainerProcess:
-        """Start the container and connect its standard streams.
-
-        Raises:
-            SandboxUnavailable: the engine refuses the container, has no such image, or it does not connect.
-            EngineGone: the engine does not answer any more.
-        """
+        """Start the container and connect its standard streams."""
         from docker.errors import ImageNotFound
 
         with engine_errors(f"The engine refuses to run {self.image}."):
@@ -487,16 +459,7 @@ class ContainerStart:
         return ContainerProcess(self.engine, container, attached.streams, attached)
 
     def _create(self, client: APIClient, program: str, mounts: Sequence[Any], *, network_disabled: bool = False) -> str:
-        """Create the container. Returns its id.
-
-        Args:
-            client: of the engine.
-            program: source that its `python3` runs.
-            mounts: folders and files of the host.
-            network_disabled: the engine configures nothing of a network, not even `/etc/hosts`. Docker runs a program
-                for that, which takes 40 % of the processor time that a start takes outside of the container. In both
-                cases a container without a network has only the loopback interface.
-        """
+        """Create the container. Returns its id."""
         created = client.create_container(
             self.image,
             ["python3", "-I", "-B", "-c", program],
@@ -548,16 +511,7 @@ def _send_descriptor(requests: int) -> None:
 
 
 def run_once(start: ContainerStart, transport: Transport, *, seconds: float) -> bytes:
-    """Run a short program in a hardened container, and return its standard output.
-
-    Args:
-        start: the container and the program.
-        transport: how data is transferred.
-        seconds: time limit.
-
-    Raises:
-        SandboxUnavailable: it did not run, or wrote nothing.
-    """
+    """Run a short program in a hardened container, and return its standard output."""
     process = start.launch(transport)
     timer = threading.Timer(seconds, process.kill)
     timer.daemon = True

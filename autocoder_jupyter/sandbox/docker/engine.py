@@ -45,7 +45,6 @@ class DockerEngine:
         api_version: the version of the API to use, so that a client needs no handshake.
         architecture: of its machine, in Go's names ("amd64").
         product: "Docker", "Podman" or "Docker Desktop".
-        tls: the TLS settings for docker-py.
     """
 
     url: str
@@ -102,15 +101,7 @@ class DockerEngine:
 
 @contextmanager
 def engine_errors(what: str) -> Iterator[None]:
-    """Turn exceptions of docker-py inside this context into those of this package.
-
-    Args:
-        what: the sentence of the error if the engine refuses the request.
-
-    Raises:
-        SandboxUnavailable: the engine refuses the request.
-        EngineGone: the engine does not answer any more.
-    """
+    """Turn exceptions of docker-py inside this context into those of this package."""
     from docker.errors import APIError, DockerException
     from requests.exceptions import RequestException
     from urllib3.exceptions import HTTPError
@@ -151,9 +142,6 @@ class Candidate:
 
     Args:
         source: where the address comes from, in words.
-        url: the address.
-        tls: the TLS settings for docker-py.
-        chosen: whether the user chose it.
         start: the command or step that starts an engine there; "" if it is unknown.
     """
 
@@ -190,11 +178,7 @@ def find_engine() -> DockerEngine:
 
 
 def candidates(machine: Machine) -> Iterator[Candidate]:
-    """The addresses to try, in order. If the user chose one by variable or context, it is the only one.
-
-    Raises:
-        SandboxUnavailable: Docker's settings are invalid, or the chosen context does not exist.
-    """
+    """The addresses to try, in order. If the user chose one by variable or context, it is the only one."""
     from docker.errors import DockerException
     from docker.utils import kwargs_from_env
 
@@ -241,11 +225,7 @@ def _context(machine: Machine) -> Candidate | None:
 
 
 def connect(candidate: Candidate) -> DockerEngine:
-    """Ask the engine at one address for its properties.
-
-    Raises:
-        SandboxUnavailable: it does not answer, refuses access, or runs Windows containers.
-    """
+    """Ask the engine at one address for its properties."""
     from docker.constants import MINIMUM_DOCKER_API_VERSION
     from docker.errors import DockerException
     from docker.utils import version_lt
@@ -278,11 +258,7 @@ def connect(candidate: Candidate) -> DockerEngine:
 
 
 def _about(candidate: Candidate) -> dict[str, Any]:
-    """The answer of an engine about itself. Anything may answer at an address, so the answer is limited and checked.
-
-    Raises:
-        ValueError: it is not the answer of an engine.
-    """
+    """The answer of an engine about itself. Anything may answer at an address, so the answer is limited and checked."""
     from docker import APIClient
     from docker.constants import DEFAULT_DOCKER_API_VERSION
 
@@ -309,11 +285,7 @@ def _about(candidate: Candidate) -> dict[str, Any]:
 
 
 def _within(seconds: float, ask: Callable[[], Answer]) -> Answer:
-    """The answer, if it is there in time.
-
-    Raises:
-        TimeoutError: it is not.
-    """
+    """The answer, if it is there in time."""
     answer: Future[Answer] = Future()
 
     def run() -> None:

@@ -73,19 +73,7 @@ def find_base(
     transport: Transport | None = None,
     watch: BuildWatch = UNWATCHED,
 ) -> Base:
-    """The base image: the configured one, else `LOCAL_BASE` if the engine has it, else the official one of Python.
-
-    Args:
-        engine: has or pulls the image.
-        config: may name the image.
-        python_version: (major, minor) that the image must have.
-        transport: of the trial run; None for the first that works.
-        watch: who waits for it.
-
-    Raises:
-        SandboxUnavailable: there is no image and none can be pulled, or it has another Python.
-        Cancelled: it was cancelled.
-    """
+    """The base image: the configured one, else `LOCAL_BASE` if the engine has it, else the official one of Python."""
     wanted = ".".join(map(str, python_version))
     chosen = config.base_image or os.environ.get("AUTOCODE_BASE_IMAGE")
     names = (chosen,) if chosen else (LOCAL_BASE, f"python:{wanted}-slim-bookworm")
@@ -121,12 +109,7 @@ _BASE_HINT = (
 
 
 def pull(engine: DockerEngine, name: str, watch: BuildWatch = UNWATCHED) -> None:
-    """Pull an image.
-
-    Raises:
-        SandboxUnavailable: the image cannot be pulled.
-        Cancelled: it was cancelled.
-    """
+    """Pull an image."""
     from docker.errors import APIError
     from docker.utils import parse_repository_tag
 
@@ -153,19 +136,7 @@ def push(
     secret: str,
     watch: BuildWatch = UNWATCHED,
 ) -> None:
-    """Push an image to the registry in its name.
-
-    Args:
-        engine: has the image.
-        name: the image's name with registry and tag.
-        secret: NAME of the environment variable with `user:password`.
-        watch: who waits for it.
-
-    Raises:
-        InvalidRequest: the variable is not set, or does not have that form.
-        SandboxUnavailable: the registry refuses the image.
-        Cancelled: it was cancelled.
-    """
+    """Push an image to the registry in its name."""
     from docker.errors import APIError
     from docker.utils import parse_repository_tag
 
@@ -192,11 +163,7 @@ def push(
 
 @contextmanager
 def hanging_up(client: APIClient, token: CancellationToken) -> Iterator[None]:
-    """Close the client's connections if the token is cancelled. The engine then ends the work.
-
-    Raises:
-        Cancelled: it was cancelled.
-    """
+    """Close the client's connections if the token is cancelled. The engine then ends the work."""
     answers: list[Any] = []
 
     def hang_up() -> None:
@@ -222,11 +189,7 @@ class BuildFailed(Exception):
 
 
 def progress_lines(stream: Iterator[dict[str, Any]]) -> Iterator[str]:
-    """The lines of the engine's progress.
-
-    Raises:
-        BuildFailed: the stream reports an error. The HTTP status is 200 nevertheless.
-    """
+    """The lines of the engine's progress."""
     written: list[str] = []
     for record in stream:
         if "error" in record:

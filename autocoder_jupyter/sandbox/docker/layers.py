@@ -61,7 +61,6 @@ class Recipe:
     """One image to build.
 
     Args:
-        name: its name and tag.
         parent: the image on which it is built.
         packages: lines of the lock that this layer adds.
         lock: lines of the lock of the whole image, for its label.
@@ -95,20 +94,7 @@ def build_environment(
     name: str,
     watch: BuildWatch,
 ) -> None:
-    """Build the image `name` with all packages in `lock`. The shared image is its parent if the versions agree.
-
-    Args:
-        engine: builds the image.
-        base: the base image.
-        spec: the requested environment.
-        lock: lines of its lock.
-        name: of the image.
-        watch: who waits for it.
-
-    Raises:
-        PackageError: uv or apt cannot install a package, or the engine fails.
-        Cancelled: it was cancelled. No layer of the build is left.
-    """
+    """Build the image `name` with all packages in `lock`. The shared image is its parent if the versions agree."""
     shared = _shared_image(engine, base, spec, lock, watch)
     if shared is None:
         parent, packages = base.image, lock
@@ -187,14 +173,7 @@ def _build(engine: DockerEngine, base: Base, recipe: Recipe, watch: BuildWatch) 
 
 
 def dockerfile(recipe: Recipe, base: Base, target: Path, authorities: bool) -> str:
-    """The steps of the build. Names of packages are checked, and lists are JSON, so that no shell parses them.
-
-    Args:
-        recipe: the image.
-        base: the base image.
-        target: the folder with the installed packages.
-        authorities: whether the host's CA bundle is in the build.
-    """
+    """The steps of the build. Names of packages are checked, and lists are JSON, so that no shell parses them."""
     user = base.image.user
     steps = [f"FROM {recipe.parent.id}", *(["USER 0:0"] if user else [])]
     if recipe.system_packages:
@@ -218,9 +197,6 @@ def compile_step(entries: Sequence[str]) -> str:
     """The step that compiles modules, without their tests.
 
     A worker cannot write into the image, so without bytecode it would compile pandas at each start.
-
-    Args:
-        entries: modules and folders in the image. Folders of packages in them are left out.
     """
     compiler = [*_BARE_PYTHON, "-m", "compileall", "-qq", "-j", "0", "-x", r"/(tests?|(site|dist)-packages)/"]
     # Some packages have files for another version of Python. They must not make the build fail.
@@ -297,13 +273,7 @@ def _run_build(engine: DockerEngine, recipe: Recipe, context: IO[bytes], watch: 
 
 
 def _remove_layers(engine: DockerEngine, made: Sequence[str], *, seconds: float = 0.0) -> None:
-    """Remove the layers of a failed or cancelled build.
-
-    Args:
-        engine: has the layers.
-        made: their ids in the order of the build. The first is the parent and is kept.
-        seconds: how long to wait until the engine has ended the container of a cancelled step.
-    """
+    """Remove the layers of a failed or cancelled build."""
     client = engine.client()
     deadline = time.monotonic() + seconds
     try:

@@ -32,7 +32,6 @@ class Product:
     """A program that provides an engine, on one system.
 
     Args:
-        name: its usual name.
         start: the command or step that starts it, in one line.
         addresses: the URLs at which it listens, the usual one first.
         programs: names of its commands. If one of them is on the path, it is installed.
@@ -58,9 +57,7 @@ class Machine:
     """The system on which engines are searched.
 
     Args:
-        environ: environment variables.
         system: a value of `sys.platform`.
-        root: root of the file system.
         pipes: returns the names of the named pipes of Windows.
     """
 

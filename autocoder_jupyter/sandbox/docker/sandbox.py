@@ -51,15 +51,7 @@ _SECONDS = 120
 
 
 def clear_images(engine: DockerEngine, before: float) -> tuple[str, ...]:
-    """Remove unused images.
-
-    Args:
-        engine: has the images.
-        before: seconds since 1970. An image that was created and last used before this time is unused.
-
-    Returns:
-        The names of the removed images.
-    """
+    """Remove unused images."""
     client = engine.client(_SECONDS)
     try:
         busy = {container["ImageID"] for container in client.containers(all=True)}
@@ -143,7 +135,6 @@ class DockerSandbox:
     """Runs each worker in its own container, without privileges, and by default without network.
 
     Args:
-        image_config: registry, Python version and base image.
         transport: how data is transferred. By default sockets if they work, else the attach stream.
     """
 
@@ -171,14 +162,7 @@ class DockerSandbox:
         return self._probed[1]
 
     def build(self, spec: EnvironmentSpec, *, watch: BuildWatch = UNWATCHED) -> Environment:
-        """Lock the packages and build their image, or find it; see `protocol.Sandbox.build`.
-
-        Raises:
-            PackageError: a Python or Debian package cannot be installed.
-            SandboxUnavailable: there is no engine or no base image, or the registry refuses the image.
-            EngineGone: the engine stopped answering.
-            Cancelled: it was cancelled.
-        """
+        """Lock the packages and build their image, or find it; see `protocol.Sandbox.build`."""
         system_packages = apt.check_system_packages(spec.system_packages)
         with engine_errors("The engine cannot build the environment."):
             engine = self._connect()
@@ -209,12 +193,7 @@ class DockerSandbox:
         *,
         unlike: Collection[str] = (),  # each container has its own interpreter
     ) -> Worker:
-        """Start a container of the environment's image, and connect to the worker in it; see `protocol.Sandbox.start`.
-
-        Raises:
-            SandboxUnavailable: there is no engine, the image was removed, or there is too little memory.
-            EngineGone: the engine stopped answering.
-        """
+        """Start a container of the environment's image and connect to its worker; see `protocol.Sandbox.start`."""
         from autocoder_jupyter.sandbox.host.channel import connect  # imports pandas, which a probe does not need
         from autocoder_jupyter.sandbox.host.pool import start_within
 

@@ -34,9 +34,7 @@ class ImageTrial:
         machine: its architecture, in the names of `uname -m`.
         libc: ("glibc", "2.36"), or ("", "") for musl.
         site_packages: the folder of the packages of its interpreter.
-        standard_library: the folder of its standard library.
         bytecode: whether the image has the bytecode of the standard library.
-        transport: the transport that worked.
         breaches: missing protections. If there is one, the engine is not used.
         weaknesses: limits that are not enforced.
         facts: the output of the program; see `programs.container_trial`.
@@ -59,18 +57,7 @@ _lock = threading.Lock()
 
 
 def trial(engine: DockerEngine, image: str, image_id: str, transport: Transport | None = None) -> ImageTrial:
-    """Run the trial. The result is kept in this process for each engine, image and transport.
-
-    Args:
-        engine: runs the container.
-        image: the image's name.
-        image_id: identifies the content of the image.
-        transport: the transport to use; None for the first that works.
-
-    Raises:
-        SandboxUnavailable: the container does not run.
-        EngineGone: the engine stopped answering.
-    """
+    """Run the trial. The result is kept in this process for each engine, image and transport."""
     with _lock:
         key = (engine.url, image_id, transport)
         if key not in _trials:
@@ -156,14 +143,7 @@ _CA_VARIABLES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 
 
 def check_system_packages(names: Iterable[str]) -> tuple[str, ...]:
-    """Check that each name may be the name of a Debian package. So no option or command gets into a shell.
-
-    Returns:
-        The names, sorted, each once.
-
-    Raises:
-        PackageError: a name is invalid.
-    """
+    """Check that each name may be the name of a Debian package. So no option or command gets into a shell."""
     checked = sorted(set(names))
     for name in checked:
         if not _APT_NAME.fullmatch(name):
@@ -172,12 +152,7 @@ def check_system_packages(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def install_steps(names: Sequence[str], with_authorities: bool) -> list[str]:
-    """The steps of a Dockerfile that install system packages.
-
-    Args:
-        names: checked by `check_system_packages`.
-        with_authorities: whether the host's CA bundle is in the build and must be used.
-    """
+    """The steps of a Dockerfile that install system packages."""
     options, cleanup = "", "rm -rf /var/lib/apt/lists/* /var/cache/apt/*"
     steps = []
     if with_authorities:

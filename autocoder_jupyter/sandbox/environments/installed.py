@@ -49,12 +49,7 @@ def remove_shipped(site_packages: Path) -> None:
 
 
 def adopt(site_packages: Path, neighbour: Path) -> None:
-    """Link the bytecode of another environment for all modules whose source is the same file in both.
-
-    Args:
-        site_packages: the folder that gets the bytecode.
-        neighbour: the same folder of the other environment.
-    """
+    """Link the bytecode of another environment for all modules whose source is the same file in both."""
     for source in _sources(neighbour):
         twin = site_packages / source.relative_to(neighbour)
         if not _same_file(source, twin):
@@ -67,17 +62,7 @@ def adopt(site_packages: Path, neighbour: Path) -> None:
 
 
 def compile_missing(site_packages: Path, python: str, cache_tag: str, token: CancellationToken) -> None:
-    """Compile all modules without bytecode, except tests of libraries. Modules that do not compile are skipped.
-
-    Args:
-        site_packages: folder of the modules.
-        python: the interpreter on which the environment is based.
-        cache_tag: see `cache_tag`.
-        token: cancels it.
-
-    Raises:
-        Cancelled: `token` was cancelled.
-    """
+    """Compile all modules without bytecode, except tests of libraries. Modules that do not compile are skipped."""
     missing = [str(source) for source in _sources(site_packages) if not _compiled(source, cache_tag).exists()]
     if not missing:
         return
@@ -123,15 +108,7 @@ _DAY = 24 * 3600.0
 
 
 def daily(name: str, work: Callable[[float], object]) -> threading.Thread | None:
-    """Run a cleanup on a daemon thread, unless a process of this machine did it within a day.
-
-    Args:
-        name: of the cleanup.
-        work: called with a time in seconds since 1970. What was last used before it may be removed.
-
-    Returns:
-        The thread; None if there was nothing to do.
-    """
+    """Run a cleanup on a daemon thread, unless a process of this machine did it within a day."""
     stamp = cache_folder() / f"{name}.cleared"
     now = time.time()
     try:
@@ -166,11 +143,7 @@ def keep_within_bound() -> threading.Thread:
 
 
 def prune_local(*, most: int) -> int:
-    """Remove environments that no process uses, the least recently used first, until all take at most `most` bytes.
-
-    Returns:
-        The number of freed bytes.
-    """
+    """Remove environments that no process uses, the least recently used first, until all take at most `most` bytes."""
     left = local_environments()
     total, freed = sum(one.bytes for one in left), 0
     for one in reversed(left):
@@ -187,10 +160,8 @@ class Stored:
     """An environment on disk.
 
     Args:
-        folder: of the environment.
         bytes: its size, without files that it shares with a more recently used environment.
         used: time of its last use, in seconds since 1970.
-        in_use: whether a process uses it now.
     """
 
     folder: Path
@@ -211,12 +182,7 @@ def local_environments() -> list[Stored]:
 
 
 def size_of(folder: Path, seen: set[tuple[int, int]]) -> int:
-    """The bytes of the files below a folder. A file with several hard links is counted once.
-
-    Args:
-        folder: the folder.
-        seen: device and inode numbers of files that are already counted; new ones are added.
-    """
+    """The bytes of the files below a folder. A file with several hard links is counted once."""
     size = 0
     for parent, _, files in os.walk(folder):
         for name in files:
@@ -248,11 +214,7 @@ def modified(file: Path) -> float:
 
 
 def clear_local(before: float) -> None:
-    """Remove old virtual environments, folders of interrupted builds, and old resolved locks of packages.
-
-    Args:
-        before: seconds since 1970. What was last used before this time, and is not in use, is removed.
-    """
+    """Remove old virtual environments, folders of interrupted builds, and old resolved locks of packages."""
     environments = cache_folder() / "environments"
     for key in sorted({entry.name.partition(".")[0] for entry in environments.glob("*")}):
         with suppress(OSError):

@@ -89,11 +89,7 @@ def check_pins(lines: Iterable[str]) -> None:
 
 
 def read_lock(printed: str) -> tuple[str, ...]:
-    """The lines of a lock from the output of `uv pip compile --generate-hashes`.
-
-    Raises:
-        PackageError: the index has no hash for a file.
-    """
+    """The lines of a lock from the output of `uv pip compile --generate-hashes`."""
     lines = []
     for text in printed.replace("\\\n", " ").splitlines():
         pin, *words = text.split() or [""]
@@ -155,15 +151,7 @@ def environment_key(
     *,
     index: str,
 ) -> str:
-    """The key of an environment: a hash of its content and of the source of its packages.
-
-    Args:
-        python_version: (major, minor).
-        platform: the machine and the interpreter, or the base image.
-        lock: lines of the lock.
-        system_packages: apt packages.
-        index: see `index_identity`. So projects with different indexes never share an environment.
-    """
+    """The key of an environment: a hash of its content and of the source of its packages."""
     return _digest([python_version, platform, sorted(lock), sorted(system_packages), index])
 
 
@@ -177,20 +165,6 @@ def lock(
 
     If `spec` has a lock, that is used. If it has no hashes, they are read from the index. A lock of the same request
     that was resolved within a week is taken from the cache.
-
-    Args:
-        spec: the requested environment.
-        platform: a value of uv's `--python-platform` ("x86_64-manylinux_2_28", "aarch64-manylinux_2_28"); by default
-            that of this machine.
-        watch: who waits for it.
-
-    Returns:
-        The lines of the lock; see `pins`.
-
-    Raises:
-        PackageRefused: a requirement is a URL, a path or an option, or a package has no wheel for the platform.
-        PackageError: a package is unknown, the requirements conflict, or the index cannot be reached.
-        Cancelled: it was cancelled.
     """
     if is_lock(spec.lock) and spec.lock:
         return spec.lock
@@ -225,18 +199,7 @@ def install_target(
     *,
     watch: BuildWatch = UNWATCHED,
 ) -> None:
-    """Install a lock into a folder, also for another Python or platform than that of this machine.
-
-    Args:
-        lock: lines of a lock with hashes. Nothing is resolved.
-        python_version: (major, minor) of the Python that will import from the folder.
-        platform: see `lock()`.
-        target: the folder; it is created if it is missing.
-        watch: who waits for it.
-
-    Raises:
-        PackageError, Cancelled: see `lock()`.
-    """
+    """Install a lock into a folder, also for another Python or platform than that of this machine."""
     check_pins(lock)
     watch.tell(f"installing {len(lock)} packages")
     run_uv(
@@ -382,10 +345,6 @@ MOST_BYTES = 4 * 2**20
 
 def read_pylock(path: Path, python_version: tuple[int, int]) -> tuple[str, ...]:
     """Read the lines for one Python on this platform.
-
-    Args:
-        path: of the file.
-        python_version: (major, minor) of the Python in the sandbox.
 
     Raises:
         InvalidRequest: the file cannot be read, is not a valid `pylock.toml`, or is for another Python.

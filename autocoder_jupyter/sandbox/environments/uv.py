@@ -77,12 +77,7 @@ class UvSettings:
 
 
 def uv_settings(environ: Mapping[str, str], folder: Sequence[Address] = ()) -> UvSettings:
-    """The settings of pip, translated for uv.
-
-    Args:
-        environ: the notebook's environment variables.
-        folder: the indexes of the notebook's folder, if the user agreed to them (see `folder_indexes`).
-    """
+    """The settings of pip, translated for uv."""
     pip = pip_settings(environ)
     connection = _connection(pip, environ)
     if any(environ.get(name) for name in _UV_INDEX_VARIABLES):
@@ -106,12 +101,7 @@ def folder_indexes(folder: Path) -> tuple[Address, ...]:
 
 
 def package_index_index_identity(environ: Mapping[str, str], settings: UvSettings) -> str:
-    """A hash of the indexes, without credentials; "" for the default index. Equal addresses give equal hashes.
-
-    Args:
-        environ: the environment variables of uv, including `settings.variables`.
-        settings: the additional settings.
-    """
+    """A hash of the indexes, without credentials; "" for the default index. Equal addresses give equal hashes."""
     variables = [(name, environ[name]) for name in (*_UV_INDEX_VARIABLES, "UV_NO_INDEX") if environ.get(name)]
     files = [address for file in _uv_files(environ) for address in _addresses(file)]
     if not variables and not files and not settings.options:
@@ -347,19 +337,7 @@ def run_uv(
     suspects: Sequence[str] = (),
     watch: BuildWatch = UNWATCHED,
 ) -> str:
-    """Run uv and return its standard output. If the network fails, uv runs again with only its cache.
-
-    Args:
-        arguments: of uv.
-        input: its standard input.
-        suspects: names of distributions, the most likely cause of an error first. The error may name one of them.
-        watch: who waits for it.
-
-    Raises:
-        PackageError: uv failed.
-        Cancelled: it was cancelled.
-        SandboxUnavailable: uv is not installed.
-    """
+    """Run uv and return its standard output. If the network fails, uv runs again with only its cache."""
     done = _run(arguments, input, watch.token)
     if done.returncode and _is_network_failure(done.stderr):
         watch.tell("the package index does not answer; trying with the packages of the cache")
@@ -374,12 +352,7 @@ def run_uv(
 
 
 def package_error(stderr: str, suspects: Sequence[str] = ()) -> PackageError:
-    """The error for a failure of uv, with the distribution that caused it and the important sentence of the output.
-
-    Args:
-        stderr: the error output of uv.
-        suspects: see `run_uv`.
-    """
+    """The error for a failure of uv, with the distribution that caused it and the important sentence of the output."""
     stderr = stderr[:_LONGEST_COMPLAINT]
     lines = [line for line in map(_clean, stderr.splitlines()) if line and not line.startswith(_CHATTER)]
     text = " ".join(lines)
@@ -435,11 +408,7 @@ def disk_is_full() -> PackageError:
 
 
 def find_uv() -> str:
-    """The path of uv's binary.
-
-    Raises:
-        SandboxUnavailable: neither the wheel nor PATH has it.
-    """
+    """The path of uv's binary."""
     try:
         from uv import find_uv_bin
 

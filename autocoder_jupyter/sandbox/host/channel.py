@@ -80,23 +80,7 @@ def connect(
     cores: Collection[int] = (),
     seconds: float = START_SECONDS,
 ) -> ChannelWorker:
-    """Start the worker in `process`, which runs `bundle.worker_command`, and wait until it is ready.
-
-    Args:
-        process: the process of the sandbox. The worker owns it from now on; it is killed if the start fails.
-        limits: of the worker. The sandbox enforces memory and processes, the worker the others.
-        network: allow internet sockets inside.
-        scratch: folders inside the sandbox that only this worker uses. They are emptied after each program.
-        hide_memory: make the zygote's /proc entries unreadable. False under a supervisor that reads them.
-        address_space: most bytes of address space of one process; None if the sandbox limits memory itself.
-        name: the worker's id; a new one by default.
-        cores: the numbers of the cores that it is bound to, if it is.
-        seconds: time limit of the start.
-
-    Raises:
-        OutOfMemory: there is too little memory for the interpreter and its libraries.
-        EngineGone: the worker did not start for another reason, which the error has.
-    """
+    """Start the worker in `process`, which runs `bundle.worker_command`, and wait until it is ready."""
     worker = ChannelWorker(process, limits, name, cores)
     worker._start(
         {
@@ -122,8 +106,6 @@ class ChannelWorker:
     in another thread then raises `EngineGone` at once.
 
     Args:
-        process: runs the worker.
-        limits: of the worker.
         name: the worker's id; a new one by default.
         cores: the numbers of the cores that it is bound to, if it is.
 
@@ -171,13 +153,7 @@ class ChannelWorker:
                 self._dismiss()
 
     def call(self, program: Program, arguments: Mapping[str, Any], spec: CallSpec = PLAIN_CALL) -> CallOutcome:
-        """Run the function once; see `protocol.Worker.call`.
-
-        Raises:
-            InvalidRequest: an argument is not declared, has another type or is missing.
-            UnsupportedData: an argument cannot be encoded.
-            SandboxError: the program or the sandbox failed.
-        """
+        """Run the function once; see `protocol.Worker.call`."""
         packed = pack_arguments(program, arguments)
         early = EarlyOutputs(program.outputs)
         with self._lock:
@@ -216,11 +192,7 @@ class ChannelWorker:
             return error
 
     def answer(self, program: Program, packed: Packed, spec: CallSpec) -> CallAnswer:
-        """Like `call`, but with encoded arguments and an answer that is not decoded.
-
-        Raises:
-            SandboxError: there is no answer.
-        """
+        """Like `call`, but with encoded arguments and an answer that is not decoded."""
         with self._lock:
             return self._answer(program, packed, spec)
 
@@ -230,9 +202,6 @@ class ChannelWorker:
         After a timeout, a crash or too much memory, the tests that were reported before count, the others are missing,
         and `output` has the reason. If the run sent an invalid frame, all tests are missing, and their message has the
         reason. After an invalid frame or a timeout the running worker is dead.
-
-        Raises:
-            EngineGone: a sandbox failed, or `kill` was called.
         """
         testing = Testing(program, tests, callee, self._folder, self._limits.seconds)
         ending, stopped, report = "", "", {}
@@ -498,11 +467,7 @@ class ChannelWorker:
         return report
 
     def _end(self, fault: str = "") -> None:
-        """End the worker.
-
-        Args:
-            fault: what the program did. Later calls of this worker then fail because of the program.
-        """
+        """End the worker."""
         self._fault = fault
         self._die()
         self._streams.close()

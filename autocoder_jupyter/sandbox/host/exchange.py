@@ -153,11 +153,9 @@ class FrameReader:
     """Reads frames from a non-blocking descriptor as bytes arrive. Each payload gets its own buffer.
 
     Args:
-        fd: the descriptor.
         header_limit: most bytes of a header.
         payload_limit: most bytes of a payload.
         link: the socket of a child, if `fd` is its descriptor. The child may offer frames in its memory.
-        name: of the link.
     """
 
     def __init__(
@@ -205,12 +203,7 @@ class FrameReader:
             self._in_place = None
 
     def read(self, on_frame: OnFrame) -> None:
-        """Read the available bytes, and call `on_frame` for every complete frame.
-
-        Raises:
-            StreamEnded: the stream has ended.
-            Malformed: the bytes are not a frame.
-        """
+        """Read the available bytes, and call `on_frame` for every complete frame."""
         while self._reply is None:
             room = self._room[self._filled :]
             try:
@@ -316,11 +309,8 @@ class Route:
     """How the bytes of a child travel.
 
     Args:
-        sink: non-blocking descriptor for the requests.
-        source: non-blocking descriptor of the frames.
         payload_limit: most bytes of one payload.
         link: the socket, if both are its descriptor.
-        name: of the link.
 
     Attributes:
         ended: whether the child has closed its link.
@@ -334,12 +324,7 @@ class Route:
         self.ended = False
 
     def read(self, on_frame: OnFrame) -> None:
-        """Read the available bytes.
-
-        Raises:
-            StreamEnded: the data stream has ended. The end of a link is none of the worker.
-            Malformed: the bytes are not a frame.
-        """
+        """Read the available bytes."""
         try:
             self.frames.read(on_frame)
         except StreamEnded:
@@ -431,21 +416,6 @@ class ProcessStreams:
 
         It returns when the report has come and all data bytes before it have been read. The zygote sends a report
         "taken" before the program runs.
-
-        Args:
-            pieces: bytes-like objects, sent one after the other without a copy. Do not change them meanwhile.
-            body: likewise; they are sent when the request is taken.
-            to_kept: the request is for the kept child, which runs the same program. Then `body` is sent at once.
-            on_frame: called with header and payload of each data frame. It may raise to stop the exchange.
-            until: kind of the last report.
-            seconds: time limit from the report "taken" to the end. The wait for that report does not count.
-            take_seconds: time limit until the request is taken.
-
-        Raises:
-            Expired: the time limit is over.
-            StreamEnded: the worker ended, or `wake` was called.
-            NotTaken: the worker did not take the request.
-            Malformed: a frame is invalid. After each of these errors the worker cannot be used any more.
         """
         outgoing = frames.views(pieces)
         reports: list[dict[str, Any]] = []
@@ -521,10 +491,6 @@ class ProcessStreams:
 
         The second child is forked while no request is under way. Its link is sent before, because a descriptor that
         waits in a socket while a program runs counts as a file of unknown size.
-
-        Raises:
-            StreamEnded: the worker has ended.
-            OSError: this process has too many open files.
         """
         while self.linked and (unused := len(self._links.keys() - {self._last_link})) < 2:
             try:
@@ -596,14 +562,7 @@ class ProcessStreams:
 
 
 def _is_last(report: dict[str, Any], until: str, source: FrameReader, end: int) -> bool:
-    """Whether everything has come that a report announces.
-
-    Args:
-        report: the last one.
-        until: the kind of the report that is waited for.
-        source: of the frames.
-        end: the value of its `consumed` at the end of the answer.
-    """
+    """Whether everything has come that a report announces."""
     if report["kind"] != until:
         raise Malformed(str(report.get("text") or f"an unexpected report {report['kind'][:30]!r}"))
     if source.consumed > end:

@@ -53,15 +53,8 @@ class AnswerInPlace:
     """The bytes of an answer in the memory of another process, read from the first to the last.
 
     Args:
-        pid: of the process.
-        name: of its link.
         places: from its offer: pairs of address and size. They are not trusted. The first one holds the name.
         limit: most bytes of all places.
-
-    Raises:
-        OSError: this process may not read it.
-        ChildEnded: the process has ended.
-        BadOffer: the places are none, too many or too large, or the name is another.
     """
 
     def __init__(self, pid: int, name: bytes, places: Any, limit: int) -> None:
@@ -82,12 +75,7 @@ class AnswerInPlace:
         return bool(self._places)
 
     def read(self, room: memoryview) -> int:
-        """Copy the next bytes into `room`, at most twice `STEP`. Returns their number; 0 if there are none.
-
-        Raises:
-            ChildEnded: the process has ended.
-            BadOffer: a place is not in its memory.
-        """
+        """Copy the next bytes into `room`, at most twice `STEP`. Returns their number; 0 if there are none."""
         try:
             return self._copied(room[: 2 * STEP])
         except OSError:
@@ -136,7 +124,6 @@ class _Copy:
     """One system call that copies.
 
     Args:
-        pid: of the process.
         room: the bytes go to its beginning.
         pieces: places in the memory of the process.
 
@@ -161,11 +148,7 @@ class _Copy:
 
 
 def _make(copies: list[_Copy]) -> None:
-    """Make these copies, each but the first on a thread of its own.
-
-    Raises:
-        OSError: this system has no such call.
-    """
+    """Make these copies, each but the first on a thread of its own."""
     _reader()
     others = []
     for copy in copies[1:]:
@@ -189,11 +172,7 @@ def _make_and_tell(copy: _Copy, over: threading.Event) -> None:
 
 @functools.cache
 def _reader() -> Callable[..., int]:
-    """`process_vm_readv`. ctypes releases the GIL while it runs.
-
-    Raises:
-        OSError: this system has no such call.
-    """
+    """`process_vm_readv`. ctypes releases the GIL while it runs."""
     try:
         call = ctypes.CDLL(None, use_errno=True).process_vm_readv
     except AttributeError:

@@ -50,13 +50,7 @@ _PROCESSES = re.compile(
 
 
 def boundary_hint(exception: str, message: str, traceback: str) -> str:
-    """The hint for an exception that a limit of the sandbox may have caused; "" if none fits.
-
-    Args:
-        exception: qualified name of its type.
-        message: its text.
-        traceback: its traceback, with source lines.
-    """
+    """The hint for an exception that a limit of the sandbox may have caused; "" if none fits."""
     told = f"{exception}: {message}".lower()
     if any(words in told for words in _UNREACHED):
         return NO_NETWORK
@@ -85,24 +79,13 @@ _MODULE_HEADER = re.compile(r"(?m)^(?:platform |cachedir: |rootdir: |configfile:
 
 
 def clean(text: str, limit: int = 1 << 20) -> str:
-    """Remove colours, escape other hidden characters, and turn carriage returns into line ends.
-
-    Args:
-        text: the text of a program.
-        limit: most characters that are read.
-    """
+    """Remove colours, escape other hidden characters, and turn carriage returns into line ends."""
     text = _COLOURS.sub("", text[:limit]).replace("\r\n", "\n").replace("\r", "\n")
     return visible_block(text)
 
 
 def stable(text: str, folder: str, limit: int = 1 << 20) -> str:
-    """Clean a text, and remove what differs between two runs or machines: addresses, durations, paths.
-
-    Args:
-        text: the text of a program or a test run.
-        folder: the worker's folder inside the sandbox, which has a folder for each program.
-        limit: most characters that are read.
-    """
+    """Clean a text, and remove what differs between two runs or machines: addresses, durations, paths."""
     text = without_paths(clean(text, limit), folder)
     text = _PATH.sub(_short_path, text)
     text = _MODULE_HEADER.sub("", text)

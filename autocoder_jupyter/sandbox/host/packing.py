@@ -81,16 +81,7 @@ def pack_arguments(program: Program, arguments: Mapping[str, Any]) -> Packed:
 
 
 def changed(sent: Packed, header: Mapping[str, Any], payload: memoryview) -> tuple[str, ...]:
-    """The names of the changed arguments.
-
-    Args:
-        sent: the arguments of the call.
-        header: of the frame with the arguments after the call.
-        payload: of that frame.
-
-    Raises:
-        OutputRefused: the frame is invalid, or has other arguments.
-    """
+    """The names of the changed arguments."""
     entries = header.get("arguments")
     names = [entry["name"] for entry in sent.entries]
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):

@@ -115,14 +115,6 @@ def start_within(start: Callable[[WorkerLimits], Worker], limits: WorkerLimits) 
 
     The needed memory depends on the libraries of the environment, so it is measured: after a failure that may be caused
     by memory, workers with more memory are started until one can run a program.
-
-    Args:
-        start: starts a worker with the given limits.
-        limits: the requested limits.
-
-    Raises:
-        SandboxUnavailable: there is too little memory. The hint has the smallest of `STEPS` that is enough.
-        SandboxError: `start` failed for another reason.
     """
     try:
         return _started(start, limits)
@@ -222,12 +214,7 @@ class Spares(Generic[Kind]):
                 self._changed.notify_all()
 
     def want(self, kind: Kind, *, at_once: bool = False) -> None:
-        """Order a spare. Returns at once and never raises.
-
-        Args:
-            kind: of the worker.
-            at_once: start it also while other workers are in use.
-        """
+        """Order a spare. Returns at once and never raises."""
         with self._changed:
             if self._closed or (self._wanted == _Wanted(kind, True)):
                 return
@@ -284,11 +271,8 @@ class _Idle:
     """An idle worker.
 
     Args:
-        spec: its kind.
-        worker: the worker.
         until: when it is ended, by the monotonic clock.
         rests: when it ends the process that it keeps; infinite if it has.
-        spare: whether it is the spare.
     """
 
     spec: WorkerSpec
@@ -302,10 +286,8 @@ class Pool:
     """Workers of one sandbox.
 
     Args:
-        sandbox: starts the workers.
         idle_seconds: how long an idle worker is kept.
         most_idle: how many idle workers are kept, without the spare. The one that is idle longest is ended first.
-        spare_seconds: how long the spare is kept.
         quiet_seconds: how long all workers must be idle before a spare is started, unless a worker has died.
         kept_seconds: how long an idle worker keeps the process of its last call.
     """
@@ -360,13 +342,6 @@ class Pool:
         """Borrow a worker for the time of this context: an idle one, one that is starting, or a new one.
 
         A worker that does not answer any more is replaced.
-
-        Args:
-            spec: the kind of the worker.
-            other_than: ids of workers that must not be used, for instance to keep two runs independent.
-            unlike: ids of workers with which it must not share an interpreter, and so the hash seed.
-            asked: ask an idle worker first whether it can run a program. Without, the program itself may find that it
-                cannot (`WorkerNotReady`).
 
         Raises:
             SandboxError: no worker can be started.

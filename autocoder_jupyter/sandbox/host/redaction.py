@@ -31,7 +31,6 @@ class RedactingWorker:
     So its texts may be written to the journal and sent to the model.
 
     Args:
-        worker: runs the programs.
         secrets: the values to redact, by the name of their environment variable.
     """
 

@@ -74,11 +74,6 @@ def receive(header: Mapping[str, Any], payload: memoryview, *, trusted: bool) ->
     A `File` or `Dir` is in a temporary folder that belongs to the value, as with `tempfile.TemporaryDirectory`. The
     folder is removed with the value, at the latest when the interpreter ends. Move or copy the file to keep it.
 
-    Args:
-        header: of the encoded value.
-        payload: its bytes.
-        trusted: whether the host encoded it.
-
     Raises:
         codec.Corrupt: the value is invalid. No file is left on disk.
     """
@@ -149,11 +144,8 @@ class CallAnswer:
     """The undecoded answer to a call: a result frame or an error frame. It is not trusted.
 
     Args:
-        header: of the frame.
-        payload: of the frame.
         stdout: the cleaned standard output of the call.
         stderr: the cleaned standard error of the call.
-        folder: the worker's folder inside the sandbox.
         changed: names of the arguments that were changed in place; () if this was not watched.
     """
 
@@ -190,12 +182,7 @@ class Digests(Mapping[str, str]):
 def read_outputs(
     header: Mapping[str, Any], payload: memoryview, specs: Sequence[OutputSpec]
 ) -> tuple[dict[str, Any], Digests]:
-    """The validated values of a result frame by name, and their digests.
-
-    Raises:
-        OutputRefused: the outputs are invalid, or not the declared ones.
-        WrongType: a list or dict has elements of another type than declared.
-    """
+    """The validated values of a result frame by name, and their digests."""
     entries = header.get("outputs")
     if not isinstance(entries, list) or len(entries) != len(specs):
         raise refused("another number of outputs than declared")
@@ -223,11 +210,7 @@ def read_outputs(
 
 
 class EarlyOutputs:
-    """The outputs of an answer, which are read as soon as it has come: meanwhile the worker ends the call.
-
-    Args:
-        specs: the declared outputs.
-    """
+    """The outputs of an answer, which are read as soon as it has come: meanwhile the worker ends the call."""
 
     def __init__(self, specs: Sequence[OutputSpec]) -> None:
         self._specs = specs

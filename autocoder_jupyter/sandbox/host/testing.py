@@ -40,9 +40,7 @@ class Verdicts:
     """Collects the reports of a test run. A test has passed if each of its cases was reported as passed.
 
     Args:
-        tests: source of the tests.
         folder: the worker's folder inside the sandbox; its path is removed from texts.
-        on_report: called with each reported case.
 
     Attributes:
         collection_error: the error that prevented the collection of the tests, or "".
@@ -65,11 +63,7 @@ class Verdicts:
         self._again: set[str] = set()
 
     def take(self, header: dict[str, Any], _payload: memoryview) -> None:
-        """Handle one frame.
-
-        Raises:
-            OutputRefused: the frame is invalid.
-        """
+        """Handle one frame."""
         kind = header["kind"]
         if kind == "collected" and not self._collected and isinstance(header.get("ids"), list):
             self._collected = [visible(str(one)[:500]) for one in header["ids"][:_MOST_TESTS]]
@@ -182,8 +176,6 @@ class Testing:
     """The state of a test run: the next request to the worker of the tests, and the frames that it sent.
 
     Args:
-        program: the solution whose function is called.
-        tests: the tests.
         callee: the worker of the function. None calls it in the process of the tests.
         folder: of the worker of the tests, inside the sandbox.
         longest: seconds that the run may take, if the tests do not say that.
@@ -244,11 +236,7 @@ class Testing:
         self.verdicts = Verdicts(tests.source, self._folder, tests.on_report)
 
     def take(self, header: dict[str, Any], payload: memoryview) -> None:
-        """Handle one frame of the worker of the tests.
-
-        Raises:
-            Malformed, OutputRefused: the frame is invalid.
-        """
+        """Handle one frame of the worker of the tests."""
         if self._call is not None or self._is_waited_for:
             raise Malformed("a frame behind a call")
         if header["kind"] == "call" and self._callee is not None:
@@ -259,13 +247,7 @@ class Testing:
             self.verdicts.take(header, payload)
 
     def go_on(self) -> bool:
-        """Put what the worker needs into `request`: the outcome of a call, or the tests. False if it needs nothing.
-
-        Raises:
-            SandboxTimeout: the time limit is over.
-            EngineGone: the sandbox of the function failed.
-            Exception: the tests do not come.
-        """
+        """Put what the worker needs into `request`: the outcome of a call, or the tests. False if it needs nothing."""
         if self._is_waited_for and self._later is not None:
             self._begin(self._later())
             self._later, self._is_waited_for = None, False

@@ -69,14 +69,7 @@ def left() -> int | None:
 
 
 def exceeded_by(uses_more_than: Callable[[int], bool]) -> int | None:
-    """Check whether the container has nearly no memory left, and a worker uses a considerable part of it.
-
-    Args:
-        uses_more_than: whether the worker uses more than so many bytes. It is called only if little memory is left.
-
-    Returns:
-        The limit of the container in bytes if the worker must end; else None, also if there is no limit.
-    """
+    """Check whether the container has nearly no memory left, and a worker uses a considerable part of it."""
     for names, group, most in _limits():
         with suppress(OSError, ValueError):
             reserve = min(most // 8, _LARGEST_RESERVE)
@@ -100,12 +93,7 @@ def _limits() -> Iterator[tuple[_Names, str, int]]:
 
 @lru_cache(maxsize=1)  # supervisors look twenty times a second, and to split paths takes longer than to read the limits
 def _groups(own: bytes, mounted: Path) -> list[tuple[_Names, str]]:
-    """The group of this process and those around it. In a container often only the last one is mounted.
-
-    Args:
-        own: the groups of this process, as in `/proc/self/cgroup`.
-        mounted: where groups are mounted.
-    """
+    """The group of this process and those around it. In a container often only the last one is mounted."""
     found = []
     for names in _VERSIONS:
         top = mounted / names.place
@@ -156,15 +144,7 @@ class ControlGroup:
         self._lock = -1
 
     def make(self, *, memory: int, processes: int) -> None:
-        """Create and lock the group, and remove groups that no process has locked.
-
-        Args:
-            memory: most bytes of all its processes, including memory of the kernel for them. Swap is not allowed.
-            processes: most processes and threads.
-
-        Raises:
-            OSError: the group cannot be created, or a limit cannot be set.
-        """
+        """Create and lock the group, and remove groups that no process has locked."""
         _remove_abandoned(self.path.parent)
         self.path.mkdir()
         self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -176,11 +156,7 @@ class ControlGroup:
             self._write("memory.swap.max", 0)
 
     def enter(self) -> None:
-        """Move this process into the group. Processes that it starts later are in the group, too.
-
-        Raises:
-            OSError: it is not permitted.
-        """
+        """Move this process into the group. Processes that it starts later are in the group, too."""
         self._write("cgroup.procs", 0)
 
     def ran_out(self) -> bool:
@@ -216,14 +192,7 @@ class ControlGroup:
 
 
 def delegated(proc: Path = Path("/proc/self")) -> str:
-    """The folder of a group in which this user may create groups for workers.
-
-    Args:
-        proc: the folder in /proc of this process.
-
-    Raises:
-        NotDelegated: there is no such group.
-    """
+    """The folder of a group in which this user may create groups for workers."""
     own = _own_group(proc)
     if os.geteuid() == 0 and _SYSTEMD.exists():
         raise NotDelegated("systemd manages the groups of root's processes")

@@ -50,7 +50,6 @@ class VenvInterpreter:
     """The Python of a virtual environment.
 
     Args:
-        python: path of its program.
         prefixes: the folders that it must read.
         release: its `sys.version`.
     """
@@ -61,16 +60,7 @@ class VenvInterpreter:
 
 
 def build(spec: EnvironmentSpec, *, watch: BuildWatch = UNWATCHED) -> Environment:
-    """Lock `spec` and build its environment, or return it if it is already built.
-
-    Args:
-        spec: the required content.
-        watch: who waits for it.
-
-    Raises:
-        PackageError: it cannot be locked or installed, or this machine has no such Python.
-        Cancelled: the build was cancelled. No part of it is left.
-    """
+    """Lock `spec` and build its environment, or return it if it is already built."""
     interpreter = find_interpreter(spec.python_version)
     packages = lock(spec, watch=watch)
     platform = f"{host_platform()} {interpreter.python} {interpreter.release}"
@@ -98,9 +88,6 @@ def examine(environment: Environment) -> str:
 
     A damaged environment is marked, so that the next `build` builds it again. The damaged packages are removed from the
     cache of uv, so that they are downloaded again.
-
-    Returns:
-        What is wrong, in words; "" if it is complete.
     """
     folder = Path(environment.location)
     if not _is_whole(environment):
@@ -123,11 +110,7 @@ def use(environment: Environment) -> None:
 
 
 def interpreter_of(environment: Environment) -> VenvInterpreter:
-    """The Python with which an environment was built.
-
-    Raises:
-        PackageError: the environment is missing or incomplete.
-    """
+    """The Python with which an environment was built."""
     if not _is_whole(environment):
         raise PackageError(
             "The environment is damaged or was removed.",
@@ -144,14 +127,7 @@ def python_of(environment: Environment) -> Path:
 
 
 def find_interpreter(python_version: tuple[int, int]) -> VenvInterpreter:
-    """A Python of this version: the one of the notebook, or one that uv finds on this machine.
-
-    Args:
-        python_version: (major, minor).
-
-    Raises:
-        PackageError: this machine has none.
-    """
+    """A Python of this version: the one of the notebook, or one that uv finds on this machine."""
     if python_version == sys.version_info[:2]:
         return _interpreter(host_python(), (sys.base_prefix, sys.base_exec_prefix), sys.version)
     wanted = ".".join(map(str, python_version))
@@ -186,11 +162,7 @@ def _dated(environment: Environment) -> Environment:
 
 
 def _is_whole(environment: Environment) -> bool:
-    """Whether the marker has the right lock, and the interpreter and all packages exist.
-
-    Raises:
-        OSError: the notebook has no memory or may open no further file, so the environment cannot be checked.
-    """
+    """Whether the marker has the right lock, and the interpreter and all packages exist."""
     folder = Path(environment.location)
     try:
         marker = _read_marker(folder)
@@ -292,11 +264,7 @@ def _finished(place: Path) -> Iterator[tuple[Path, list[str]]]:
 
 
 def _site_packages(folder: Path) -> Path:
-    """Its folder of packages.
-
-    Raises:
-        FileNotFoundError: it was removed.
-    """
+    """Its folder of packages."""
     found = next(folder.glob("lib/python*/site-packages"), None)
     if found is None:
         raise FileNotFoundError(errno.ENOENT, "The folder of its packages was removed", str(folder))

@@ -66,11 +66,6 @@ _LAYERS = 2
 def serve_forks(order: StartOrder, kernel: socket.socket, parent: int) -> None:
     """Start a loading process, and serve it and its workers until the notebook closes the link, or there was no worker
     for `idle_seconds`. Returns at once if it cannot be started.
-
-    Args:
-        order: what to start. The folder of its policy is removed when the libraries are loaded.
-        kernel: the link to the notebook.
-        parent: process id of the notebook.
     """
     tier = tier_named(order.policy.tier)
     with contextlib.suppress(CannotConfine, OSError):
@@ -85,7 +80,6 @@ class Forks(Supervision):
     """The loading process and its workers.
 
     Args:
-        process: the loading process.
         parent: see `Supervision`.
         kernel: see `serve_forks`.
         order: see `serve_forks`.
@@ -299,9 +293,5 @@ class Forks(Supervision):
 
 
 def _parent(pid: int) -> int:
-    """The parent of a process.
-
-    Raises:
-        OSError: the process has ended.
-    """
+    """The parent of a process."""
     return int(usage.content(f"/proc/{pid}/stat").rpartition(b") ")[2].split()[1])

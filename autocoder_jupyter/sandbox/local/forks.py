@@ -60,9 +60,6 @@ class LoadingProcess:
         policy: the policy of a worker of this kind. Its folder, cores and share of a core are replaced.
         folder: a locked folder. The supervisor keeps the lock.
         threads: number of threads of the numerical libraries.
-
-    Raises:
-        OSError: the supervisor cannot be started, for instance because too many files are open.
     """
 
     def __init__(self, policy: Policy, folder: TemporaryFolder, threads: int) -> None:
@@ -88,15 +85,7 @@ class LoadingProcess:
                     _write(stdin, piece)
 
     def fork(self, share: Share) -> LocalProcess:
-        """Fork a worker, and wait until it was forked.
-
-        Args:
-            share: its limits.
-
-        Raises:
-            NotForked: the loading process has ended, or did not fork it in time.
-            NoRoom: it cannot fork another worker now.
-        """
+        """Fork a worker, and wait until it was forked."""
         ours, theirs = ends()
         try:
             self.supervisor.send(asdict(share), theirs)
@@ -159,12 +148,6 @@ def forked(
     """Fork a worker of this kind; None if no loading process can fork one.
 
     A forked notebook process has its own loading processes.
-
-    Args:
-        kind: of the worker.
-        share: its limits.
-        start: starts a loading process of this kind.
-        unlike: ids of workers. The new worker must come from another interpreter.
     """
     for slot in _in_turn((os.getpid(), kind), {origin_of(worker) for worker in unlike}):
         if (process := _from(slot, share, start)) is not None:

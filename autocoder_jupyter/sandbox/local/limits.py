@@ -45,7 +45,6 @@ class WorkerBounds:
     Args:
         memory: bytes of the whole tree; None if the kernel limits it.
         disk: bytes of files in `folder`.
-        folder: of the worker.
     """
 
     memory: int | None
@@ -57,7 +56,6 @@ class Checks:
     """The checks of the limits of one worker: every `WATCH_SECONDS` while a program runs, else every `REST_SECONDS`.
 
     Args:
-        bounds: the limits.
         root: process id of the root of its tree.
     """
 
@@ -96,9 +94,6 @@ def counted_from(began: float) -> float:
 
     If a check took longer than `WATCH_SECONDS`, the pause after it is as long as the check. Otherwise each system call
     that waits for the supervisor would have to wait for a check.
-
-    Args:
-        began: when the last check began, by the monotonic clock.
     """
     now = time.monotonic()
     return max(began, 2 * now - began - WATCH_SECONDS)
@@ -110,23 +105,13 @@ def counted_at_begin(looked: float, checked: float) -> float:
     The program is first checked `WATCH_SECONDS` later. What it holds before then was never seen, since the check at its
     begin saw a program that had not begun; but that check took the core from the call. Nothing is left of earlier
     programs, and in spite of many short ones the worker is checked every `REST_SECONDS`.
-
-    Args:
-        looked: that time before.
-        checked: when the last check began.
     """
     now = time.monotonic()
     return now if now - checked < REST_SECONDS else looked
 
 
 def broken_limit(bounds: WorkerBounds, root: int, *, with_disk: bool) -> TreeEnding | None:
-    """The limit that the tree of `root` exceeds, if any. The text has the limit and not the use, which always differs.
-
-    Args:
-        bounds: the limits.
-        root: process id of the root of the tree.
-        with_disk: also check files, descriptors and locks.
-    """
+    """The limit that the tree of `root` exceeds, if any. The text has the limit, not the use, which always differs."""
     if bounds.memory is None and not with_disk:
         return None
     processes = usage.views(usage.tree(root))
@@ -190,11 +175,9 @@ class WatchedWorker:
 
     Args:
         pid: process id of its first process, which only this process or a loading process may reap.
-        checks: of its limits.
         share_of_core: percent of one core, if it may use less than one.
         judge: decides about the system calls of its processes.
         lifeline: descriptor of the lifeline; see `supervisor`.
-        report: descriptor for reports.
     """
 
     def __init__(
@@ -225,14 +208,7 @@ class WatchedWorker:
         return min(self._checks.due, self._throttle.due(self._checks.at_work))
 
     def turn(self, woken: set[int]) -> TreeEnding | None:
-        """Check limits and the lifeline if they are due.
-
-        Args:
-            woken: the readable descriptors.
-
-        Returns:
-            Why the worker has ended or must be ended; None if it may continue.
-        """
+        """Check limits and the lifeline if they are due."""
         if self._ended in woken:
             return self._own_end()
         if self._lifeline in woken:
@@ -283,7 +259,6 @@ class Supervision(abc.ABC):
 
     Args:
         listener: receives the system calls about which this process decides.
-        parent: process id of the notebook.
     """
 
     def __init__(self, listener: SystemCallListener, parent: int) -> None:
@@ -327,19 +302,11 @@ class Supervision(abc.ABC):
 
     @abc.abstractmethod
     def verdict(self, question: SystemCall) -> Verdict | None:
-        """The answer to a system call; None if it must wait.
-
-        Raises:
-            OSError: the caller has ended.
-        """
+        """The answer to a system call; None if it must wait."""
 
     @abc.abstractmethod
     def turn(self, woken: set[int]) -> bool:
-        """Watch the workers. False at the end.
-
-        Args:
-            woken: the readable descriptors.
-        """
+        """Watch the workers. False at the end."""
 
 
 class OneWorker(Supervision):
@@ -348,7 +315,6 @@ class OneWorker(Supervision):
     Args:
         listener: see `Supervision`.
         parent: see `Supervision`.
-        worker: the worker.
     """
 
     def __init__(self, listener: SystemCallListener, parent: int, worker: WatchedWorker) -> None:

@@ -14,12 +14,7 @@ from autocoder_jupyter.sandbox.local import usage
 
 
 def impurity(pid: int, workers: Collection[int]) -> str:
-    """What a worker must not inherit from the process, or what would connect its workers, in words; "" if nothing.
-
-    Args:
-        pid: process id of the loading process.
-        workers: process ids of the workers that were forked from it.
-    """
+    """What a worker must not inherit from the process, or what would connect its workers, in words; "" if nothing."""
     if len(usage.thread_ids(pid)) != 1:
         return "further threads"
     others = (child for child in usage.children(pid) if child not in workers)

@@ -55,7 +55,6 @@ class Share:
     Args:
         memory: bytes.
         disk: bytes in its folder.
-        processes: processes and threads.
         cores: numbers of the CPU cores; all if empty.
         share_of_core: percent of one core, if it may use less than one.
     """
@@ -72,8 +71,6 @@ class StartOrder:
     """The first message to a supervisor: the process to start.
 
     Args:
-        policy: of the process.
-        folder: is removed at the end.
         folders: of the workers to fork from a loading process; empty if the process is itself the worker.
         idle_seconds: how long a loading process stays after its last worker has ended.
     """
@@ -105,8 +102,6 @@ class TreeEnding:
         limit: "memory", "disk" or "files" if it was killed because of this limit.
         signal: the signal that ended the worker's first process, if any.
         exit_code: of that process, if it exited.
-        text: for the user.
-        failed: whether the sandbox itself failed.
     """
 
     limit: str = ""

@@ -43,17 +43,7 @@ class Supervisor:
     """A supervisor, as the notebook sees it."""
 
     def __init__(self, kind: str, order: StartOrder, lock: int, descriptors: Sequence[int]) -> None:
-        """Start it in an isolated interpreter and its own session.
-
-        Args:
-            kind: what it serves; see `supervisor.main`.
-            order: what it starts.
-            lock: descriptor of the lock on the folder, of which it gets a copy.
-            descriptors: for the process that it starts; see `supervisor`. They are closed here.
-
-        Raises:
-            OSError: it cannot be started, for instance because too many files are open.
-        """
+        """Start it in an isolated interpreter and its own session."""
         self._group = order.policy.control_group()
         with contextlib.ExitStack() as theirs, contextlib.ExitStack() as ours:
             theirs.callback(close_all, descriptors)
@@ -74,11 +64,7 @@ class Supervisor:
         return self._process.pid
 
     def send(self, message: object, descriptors: Sequence[int] = ()) -> None:
-        """Send it a message.
-
-        Raises:
-            OSError: it has ended.
-        """
+        """Send it a message."""
         socket.send_fds(self._link, [json.dumps(message).encode()], descriptors)
 
     def kill(self) -> None:
@@ -109,14 +95,7 @@ class LocalProcess:
     """A worker with a supervisor; satisfies `sandbox.host.exchange.Process`."""
 
     def __init__(self, supervisor: Supervisor, ends: Sequence[int], *, folder: str, name: str = "") -> None:
-        """Take over a worker that was started.
-
-        Args:
-            supervisor: serves it.
-            ends: the notebook's `ends` of its streams.
-            folder: the folder in which it may write.
-            name: id of a worker that was forked.
-        """
+        """Take over a worker that was started."""
         requests, data, control, self._lifeline, self._report = ends
         self.requests, self.data, self.control = FileIO(requests, "wb"), FileIO(data, "rb"), FileIO(control, "rb")
         widen(self.data)
@@ -127,15 +106,7 @@ class LocalProcess:
 
     @classmethod
     def alone(cls, policy: Policy, lock: int) -> LocalProcess:
-        """Start a worker that is not forked.
-
-        Args:
-            policy: of the worker.
-            lock: descriptor of the lock on the worker's folder, of which the supervisor gets a copy.
-
-        Raises:
-            OSError: the supervisor cannot be started, for instance because too many files are open.
-        """
+        """Start a worker that is not forked."""
         ours, theirs = ends()
         try:
             supervisor = Supervisor(ALONE, StartOrder(policy, policy.folder, []), lock, theirs)
@@ -201,14 +172,7 @@ def read_line(descriptor: int, seconds: float) -> bytes:
 
 
 def ends() -> tuple[list[int], list[int]]:
-    """The streams of a new worker: a socket for requests, which can also carry descriptors, and four pipes.
-
-    Returns:
-        The notebook's ends: requests, data, control, lifeline, report; and those of the worker and its supervisor.
-
-    Raises:
-        OSError: too many files are open.
-    """
+    """The streams of a new worker: a socket for requests, which can also carry descriptors, and four pipes."""
     with contextlib.ExitStack() as opened:
         theirs_of_requests, requests = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         opened.enter_context(theirs_of_requests)
@@ -265,19 +229,7 @@ def worker_policy(
     tier: TierName,
     group: str = "",
 ) -> Policy:
-    """The policy of one worker.
-
-    Args:
-        command: its command line.
-        folder: the folder in which it may write.
-        prefixes: the prefixes of its interpreter.
-        packages: the folders of its environment.
-        limits: of the worker.
-        cores: the numbers of its cores; see `cores_of`.
-        network: whether it may connect to the internet.
-        tier: the tier that confines it.
-        group: folder of the control group in which its own is created; "" for none.
-    """
+    """The policy of one worker."""
     interpreter = [str(Path(prefix, part)) for prefix in prefixes for part in _INTERPRETER_PARTS]
     wanted = [*_SYSTEM, *(_NETWORK if network else ()), *interpreter, *packages]
     return Policy(

@@ -205,11 +205,7 @@ def _start_trial(
 
 
 def _start(policy: Callable[[Path], Policy]) -> LocalProcess:
-    """Start a worker process that is not forked. It may write in one new folder.
-
-    Raises:
-        OSError: the system refuses a process or a file.
-    """
+    """Start a worker process that is not forked. It may write in one new folder."""
     from autocoder_jupyter.sandbox.local.process import LocalProcess
 
     with _new_folder() as folder:
@@ -271,11 +267,7 @@ def explain(reason: ExitReason, errors: str) -> str:
 
 
 def read_all(descriptor: int) -> bytes:
-    """Read until the stream ends.
-
-    Raises:
-        TimeoutError: it did not end within 60 s.
-    """
+    """Read until the stream ends."""
     deadline = time.monotonic() + _SECONDS
     poll = select.poll()
     poll.register(descriptor, select.POLLIN | select.POLLHUP)
@@ -296,12 +288,7 @@ _SMALL = WorkerLimits(memory=100 << 20, processes=8)
 
 
 def usable_group(start: StartProgram, tier: ConfinementTier) -> tuple[str, str]:
-    """The folder for the control groups of workers, and ""; or "", and the reason why they cannot be used.
-
-    Args:
-        start: starts the trial program.
-        tier: confines it.
-    """
+    """The folder for the control groups of workers, and ""; or "", and the reason why they cannot be used."""
     try:
         folder = delegated()
     except NotDelegated as refused:
@@ -343,7 +330,6 @@ class TierTrial:
         tier: the tier that works; None if none does.
         refusals: why stronger tiers do not work here, by their names.
         landlock: the Landlock version of the kernel; 0 for none.
-        seconds: duration of the trials.
         reason: why no tier can work on this system, if none was tried.
         group: folder in which each worker gets a control group; "" if a supervisor watches memory and processes.
         not_counted: why control groups cannot be used.
@@ -475,11 +461,7 @@ _answer: TierTrial | None = None
 
 
 def probe_trial(start: StartProgram) -> TierTrial:
-    """Run the trials. The result is kept for this process, unless the trial program cannot be started for now.
-
-    Args:
-        start: starts the trial program.
-    """
+    """Run the trials. The result is kept for this process, unless the trial program cannot be started for now."""
     global _answer
     with _lock:
         try:
@@ -515,11 +497,7 @@ def _beforehand(tier: ConfinementTier, version: int) -> str:
 
 
 def _refusal(start: StartProgram, tier: ConfinementTier) -> str:
-    """Why a tier does not confine the trial program; "" if it does.
-
-    Raises:
-        OSError: the program cannot be started now, so the tier cannot be tried.
-    """
+    """Why a tier does not confine the trial program; "" if it does."""
     try:
         answers, error = _run(start, tier)
     except SandboxUnavailable as failure:

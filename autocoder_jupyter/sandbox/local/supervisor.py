@@ -48,13 +48,7 @@ from autocoder_jupyter.sandbox.worker import removal
 
 
 def main(kind: str, link: int, lock: int) -> None:
-    """Serve a worker, or a loading process and its workers, until the end. Never returns.
-
-    Args:
-        kind: `ALONE` or `FORKS`.
-        link: descriptor of the socket to the notebook.
-        lock: descriptor of the lock on the folder.
-    """
+    """Serve a worker, or a loading process and its workers, until the end. Never returns."""
     parent = os.getppid()
     for descriptor in (link, lock):
         os.set_inheritable(descriptor, False)

@@ -136,11 +136,7 @@ def children(pid: int) -> list[int]:
 
 
 def content(path: str) -> bytes:
-    """The content of a file in /proc. Supervisors read many, and this takes a fraction of the time of `pathlib`.
-
-    Raises:
-        OSError: it cannot be read, for instance because the process has ended.
-    """
+    """The content of a file in /proc. Supervisors read many, and this takes a fraction of the time of `pathlib`."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         pieces = []
@@ -196,8 +192,6 @@ class DiskUse:
     """The use of the disk.
 
     Args:
-        bytes: on the disk.
-        entries: number of files and folders.
         unmeasured: number of removed files with an unknown size: only a mapping or a message in a socket keeps them.
         hidden: whether there are folders that cannot be read: too deep for a path, or without permissions.
         moved: whether an entry disappeared while it was counted. It may be in another folder and not be counted.
@@ -216,7 +210,6 @@ class Descriptors:
 
     Args:
         nameless: for each removed file or folder, by inode number, its bytes on disk.
-        pipes: inode numbers of the pipes.
         sockets: for each socket, by inode number, how many descriptors are in its messages.
     """
 
@@ -240,14 +233,7 @@ def memory(processes: Sequence[str], enough: int) -> int:
 
 
 def disk(folder: Path, processes: Sequence[str], held: Descriptors, enough: int) -> DiskUse:
-    """The files below `folder`, and removed files that these processes keep.
-
-    Args:
-        folder: of the worker.
-        processes: of the worker.
-        held: the open files of the processes.
-        enough: counting stops at this number of entries.
-    """
+    """The files below `folder`, and removed files that these processes keep."""
     size = entries = 0
     hidden = moved = False
     queue = [str(folder)]

@@ -286,9 +286,7 @@ class Rule:
     """A system call and the answer to it. With `argument`, it applies only if the low 32 bits of that argument match.
 
     Args:
-        call: name of the system call.
         answer: errno to return, 0 for success without an effect, or `ASK`.
-        argument: index of the argument to check.
         any_bit: the rule applies if one of these bits is set.
         all_bits: the rule applies if all of these bits are set.
         values: the rule applies if the argument is one of these.
@@ -307,11 +305,7 @@ class Rule:
 
 
 def worker_rules(*, network: bool) -> tuple[Rule, ...]:
-    """Rules for the zygote and all programs.
-
-    Args:
-        network: allow internet sockets. All other sockets are denied.
-    """
+    """Rules for the zygote and all programs."""
     return (
         *(Rule(call) for call in _DENIED),
         Rule("clone3", _ENOSYS),  # a filter cannot read its flags, which are in memory; libc falls back to clone
@@ -333,10 +327,6 @@ def child_rules(*, zygote: int, group: int) -> tuple[Rule, ...]:
     files, or stop, slow down or kill the zygote, which runs the next program.
 
     The zygote itself may change modes, because it must remove folders that a program has closed.
-
-    Args:
-        zygote: process id of the zygote.
-        group: process group of the zygote.
     """
     protected = (zygote, 2**32 - group, 2**32 - 1, _INIT)  # 2**32 - 1 is -1: all processes
     return (
@@ -364,9 +354,6 @@ def watched_rules(*, network: bool) -> tuple[Rule, ...]:
     Shared memory without a file belongs to no process after its pages are unmapped. A removed file that is sent through
     a socket belongs to no process meanwhile. A process that is not dumpable cannot be inspected. The errors are those
     after which libraries use a fallback.
-
-    Args:
-        network: whether internet sockets are allowed; they need `sendmsg`.
     """
     return (
         Rule("mmap", argument=3, all_bits=_SHARED_ANONYMOUS),
@@ -408,10 +395,6 @@ def compile_filter(rules: tuple[Rule, ...], machine: str) -> bytes:
 
     A system call of another architecture, x32 included, kills the process. A call that is newer than this list fails
     with ENOSYS, as on an older kernel.
-
-    Args:
-        rules: the first rule that applies gives the answer.
-        machine: one of `MACHINES`.
     """
     column = list(MACHINES).index(machine)
     program = [
@@ -483,7 +466,6 @@ class Lockdown:
 
     Args:
         no_new_privileges: no program can gain privileges.
-        system_calls: the seccomp filter.
         hidden_memory: the /proc entries of the zygote cannot be read.
         adopts_orphans: the zygote becomes the parent of orphaned processes, so it can reap them.
     """
@@ -495,15 +477,7 @@ class Lockdown:
 
 
 def lock_worker(*, network: bool, file_bytes: int, address_space: int | None, hide_memory: bool) -> Lockdown:
-    """Restrict the zygote and all processes that it will fork.
-
-    Args:
-        network: allow internet sockets.
-        file_bytes: largest size of one file.
-        address_space: most bytes of address space of one process; None if the sandbox limits memory itself.
-        hide_memory: make the /proc entries of the zygote unreadable. A supervisor that counts the memory of processes
-            needs these entries; then it is False, and calls whose use cannot be counted are denied instead.
-    """
+    """Restrict the zygote and all processes that it will fork."""
     _set_limits(file_bytes, address_space)
     no_new_privileges = _prctl(_PR_SET_NO_NEW_PRIVS, 1)
     rules = worker_rules(network=network)
@@ -528,14 +502,7 @@ def filter_of_children() -> bytes:
 
 
 def lock_child(its_filter: bytes) -> bool:
-    """Restrict a forked child. It cannot leave its process group and ends with its parent, so one signal kills it all.
-
-    Args:
-        its_filter: from `filter_of_children`, made by its parent.
-
-    Returns:
-        Whether the filter was installed.
-    """
+    """Restrict a forked child. It cannot leave its process group and ends with its parent: one signal kills all."""
     die_with_parent()
     return _filter(its_filter)
 

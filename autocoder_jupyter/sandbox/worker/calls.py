@@ -117,13 +117,6 @@ def by_name(value: Any, specs: list[dict[str, Any]]) -> dict[str, Any]:
     """The outputs of a function by name.
 
     The number of outputs, missing values (None) and declared columns are checked. The codec checks the types.
-
-    Args:
-        value: the return value: one output itself, or a tuple of several in declared order.
-        specs: the declared outputs.
-
-    Raises:
-        OutputMismatch: a check failed.
     """
     names = [spec["name"] for spec in specs]
     if not specs:
@@ -172,11 +165,6 @@ def fits(dtype: str, declared: str, *, rows: int) -> bool:
 
     Width, unit and nullability may differ. Integers and floats, text and categories, and times with and without a zone
     are different kinds. In an empty frame `object` is accepted, because pandas cannot infer a dtype there.
-
-    Args:
-        dtype: of the column.
-        declared: a dtype or the name of a kind, such as "text". An unknown name accepts every dtype.
-        rows: number of rows of the frame.
     """
     if rows == 0 and dtype == "object":
         return True
@@ -260,12 +248,7 @@ class LoadedProgram:
         return self._function is not None
 
     def function(self, code: str, name: str) -> Callable[..., Any]:
-        """The function `name` of the module `code`. The module is executed on first use.
-
-        Raises:
-            NoFunction: it has no such function.
-            BaseException: the exception of the module.
-        """
+        """The function `name` of the module `code`. The module is executed on first use."""
         if self._function is None or self._loaded != (code, name):
             self._function = None
             self._function = load(code, name)
@@ -279,12 +262,7 @@ class NoFunction(Exception):
 
 
 def load(code: str, name: str) -> Callable[..., Any]:
-    """Execute the module `code` under the name `solution` and return its function `name`.
-
-    Raises:
-        NoFunction: it has no such function.
-        BaseException: the exception of the module, or a SyntaxError.
-    """
+    """Execute the module `code` under the name `solution` and return its function `name`."""
     keep_source(code)
     module = types.ModuleType("solution")
     module.__file__ = SOLUTION_FILE
@@ -297,13 +275,7 @@ def load(code: str, name: str) -> Callable[..., Any]:
 
 
 def answer(program: LoadedProgram, header: Mapping[str, Any], payload: memoryview) -> Pieces:
-    """Call the function and return the frame of the answer. It never raises.
-
-    Args:
-        program: of this process.
-        header: of the request.
-        payload: the encoded arguments.
-    """
+    """Call the function and return the frame of the answer. It never raises."""
     program.arguments = {}
     try:
         program.clean_folder()
@@ -319,14 +291,7 @@ def answer(program: LoadedProgram, header: Mapping[str, Any], payload: memoryvie
 
 
 def answers(program: LoadedProgram, header: Mapping[str, Any], payload: memoryview) -> Iterator[Pieces]:
-    """The frames of the answers of a batch, one call after the other. At least the first call is made.
-
-    Args:
-        program: of this process.
-        header: of the request: as for `answer`, with `calls` (their `arguments`, `seed` and `size`), and `seconds`
-            after which no further call is begun.
-        payload: the encoded arguments of all calls.
-    """
+    """The frames of the answers of a batch, one call after the other. At least the first call is made."""
     until, position = time.monotonic() + header["seconds"], 0
     for number, call in enumerate(header["calls"]):
         if number and time.monotonic() > until:
@@ -392,14 +357,7 @@ def seed(number: int) -> None:
 def decode_all(
     entries: list[dict[str, Any]], payload: memoryview, folder: Path, *, trusted: bool = True
 ) -> dict[str, Any]:
-    """Decode the values of a frame, by name.
-
-    Args:
-        entries: from the header; see `entries.Packed`.
-        payload: the bytes of the frame.
-        folder: files are written below it.
-        trusted: False if the writer may be hostile; see `codec.decode`.
-    """
+    """Decode the values of a frame, by name."""
     values: dict[str, Any] = {}
     for entry, part in unpacked(entries, payload):
         header = entry["header"]
@@ -408,11 +366,7 @@ def decode_all(
 
 
 def encode_all(values: Mapping[str, Any], specs: list[dict[str, Any]]) -> Packed:
-    """Encode the outputs `specs`, whose values are in `values`.
-
-    Raises:
-        OutputMismatch: a value does not have its declared type, or cannot be encoded.
-    """
+    """Encode the outputs `specs`, whose values are in `values`."""
     packed = Packed()
     for spec in specs:
         name = spec["name"]
@@ -426,9 +380,5 @@ def encode_all(values: Mapping[str, Any], specs: list[dict[str, Any]]) -> Packed
 
 
 def encoded(value: Any, kind: str, *, is_output: bool = False) -> Any:
-    """Encode a value with the codec. None is not encoded.
-
-    Raises:
-        TypeMismatch, Unencodable: it cannot be encoded as `kind`.
-    """
+    """Encode a value with the codec. None is not encoded."""
     return None if value is None else encode(value, kind, is_output=is_output)

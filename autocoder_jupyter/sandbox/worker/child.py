@@ -68,8 +68,6 @@ class Child:
         folder: its working, home and temporary folder; it is removed with the child.
         boxes: for writing requests, and for reading its frames; None if it has a link to the host.
         done: for reading one byte after each answer.
-        stdout: for reading its standard output.
-        stderr: for reading its standard error.
         link: the name of its link; "" without one.
         program: digest of the program that it runs; empty before the first request.
         signal: the signal that ended it, if any.
@@ -147,16 +145,7 @@ def spawn(
     not_for_child: Sequence[int],
     forget: Callable[[], None],
 ) -> Child:
-    """Fork a child that waits for its first request.
-
-    Args:
-        folder: its working folder.
-        link: its end of a pair of sockets, which is closed here. None: it gets pipes.
-        name: of the link, in hexadecimal digits; "" without one.
-        its_filter: see `lockdown.lock_child`.
-        not_for_child: descriptors of the zygote that are closed in the child.
-        forget: called in the child, to remove the zygote's data about the request.
-    """
+    """Fork a child that waits for its first request."""
     inbox, outbox = ((link, -1), (-1, link)) if link is not None else (_pipe(), _pipe())
     done, stdout, stderr = os.pipe(), os.pipe(), os.pipe()
     pid = os.fork()

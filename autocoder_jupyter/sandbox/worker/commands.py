@@ -55,8 +55,6 @@ class Relay:
     """Moves bytes from one descriptor to another without blocking. It uses `splice` (no copy) if that works.
 
     Args:
-        source: descriptor to read from.
-        sink: descriptor to write to.
         limit: number of bytes to move; None moves until the end of the source.
 
     Attributes:
@@ -137,7 +135,6 @@ class Capture:
     """Keeps the head and the tail of a program's output.
 
     Args:
-        source: non-blocking descriptor to read from.
         keep: number of bytes to keep, head and tail together.
 
     Attributes:
@@ -191,10 +188,6 @@ def answer(header: Mapping[str, Any], payload: memoryview) -> list[Any]:
 
     The folder is inside the child's own folder, which is its home and temporary folder. So files that tools write there
     are not part of the workspace.
-
-    Args:
-        header: of the request.
-        payload: the content of the files.
     """
     root = Path("workspace").resolve()
     root.mkdir()

@@ -28,13 +28,7 @@ class Packed:
     size: int = 0
 
     def add(self, name: str, kind: str, encoded: Any) -> None:
-        """Append a value.
-
-        Args:
-            name: of the value.
-            kind: its declared type.
-            encoded: the encoded value (`codec.Encoded`); None for the value None.
-        """
+        """Append a value."""
         entry: dict[str, Any] = {"name": name, "type": kind, "header": None, "size": 0}
         if encoded is not None:
             room = padded(encoded.size)
@@ -51,15 +45,7 @@ class OutOfBounds(ValueError):
 def unpacked(
     entries: Iterable[Mapping[str, Any]], payload: memoryview
 ) -> Iterator[tuple[Mapping[str, Any], memoryview]]:
-    """Iterate over the entries, each with its bytes.
-
-    Args:
-        entries: of the header. They may come from a program and are not trusted.
-        payload: of the frame.
-
-    Raises:
-        OutOfBounds: an entry has an invalid size.
-    """
+    """Iterate over the entries, each with its bytes."""
     position = 0
     for entry in entries:
         size = entry.get("size")

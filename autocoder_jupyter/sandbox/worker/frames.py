@@ -25,15 +25,7 @@ _AGAIN, _KEEP, _LINK = 1, 2, 4
 
 
 def envelope_pack(size: int, program: bytes, *, again: bool, keep: bool) -> bytes:
-    """The bytes of an envelope.
-
-    Args:
-        size: number of bytes of the request after it; 0 asks whether the worker can take requests.
-        program: 32 bytes that identify the program.
-        again: send the request to the kept child, if that runs the same program, even if it has ended: it may have
-            read the request before, which comes over its link at the same time.
-        keep: keep the child after its answer. With size 0: do not end the kept child.
-    """
+    """The bytes of an envelope."""
     return _LAYOUT.pack(size, _AGAIN * again | _KEEP * keep, program)
 
 
@@ -42,12 +34,7 @@ PING = envelope_pack(0, bytes(32), again=False, keep=True)
 
 
 def pack_link(name: bytes) -> bytes:
-    """The bytes of an envelope that brings a link, as the descriptor that is sent with it. It has no answer.
-
-    Args:
-        name: 32 random bytes. The report that a child has taken a request has the name of its link. A program can read
-            it, so it must not say how many children there were.
-    """
+    """The bytes of an envelope that brings a link, as the descriptor that is sent with it. It has no answer."""
     return _LAYOUT.pack(0, _LINK, name)
 
 
@@ -69,13 +56,7 @@ class Envelope:
         self.links: deque[tuple[int, str]] = deque()
 
     def take(self, fd: int, *, linked: bool) -> bool:
-        """Read the next envelope from a blocking descriptor. False at the end of the stream.
-
-        Args:
-            fd: the descriptor.
-            linked: whether envelopes may bring links. The descriptor is then a socket. Descriptor and name of each
-                link are added to `links`.
-        """
+        """Read the next envelope from a blocking descriptor. False at the end of the stream."""
         filled = 0
         while filled < _LAYOUT.size:
             room = memoryview(self._content)[filled:]
@@ -213,11 +194,7 @@ def read_header(fd: int) -> bytes | None:
 
 
 def read(fd: int) -> tuple[dict[str, Any], memoryview] | None:
-    """Read the next frame (header, payload) from a blocking descriptor; None at the end of the stream.
-
-    Raises:
-        EOFError: the stream ended inside the payload.
-    """
+    """Read the next frame (header, payload) from a blocking descriptor; None at the end of the stream."""
     raw = read_header(fd)
     if raw is None:
         return None
@@ -233,11 +210,7 @@ def parse(frame: bytes) -> tuple[dict[str, Any], memoryview]:
 
 
 def read_payload(fd: int, size: int) -> memoryview:
-    """Read `size` raw bytes into a new buffer.
-
-    Raises:
-        EOFError: the stream ended before.
-    """
+    """Read `size` raw bytes into a new buffer."""
     buffer = allocate(size)
     position = 0
     while position < size:
@@ -266,11 +239,7 @@ def views(pieces: Iterable[Any]) -> deque[memoryview]:
 
 
 def write_some(fd: int, left: deque[memoryview]) -> None:
-    """Write as many bytes as a descriptor takes in one call, and remove them: each call may wake the reader.
-
-    Raises:
-        OSError: nothing can be written, or not now.
-    """
+    """Write as many bytes as a descriptor takes in one call, and remove them: each call may wake the reader."""
     count = os.writev(fd, list(itertools.islice(left, _PIECES)))
     while count:
         piece = left.popleft()
@@ -316,11 +285,7 @@ def keep_name(name: bytes) -> None:
 
 
 def handed_over(link: int, pieces: Iterable[Any]) -> bool:
-    """Offer the pieces of an answer to the host, and wait until it has copied them.
-
-    Returns:
-        False if they must be sent: they are too small or too many, or the host cannot read them.
-    """
+    """Offer the pieces of an answer to the host, and wait until it has copied them."""
     parts = views(pieces)
     if sum(part.nbytes for part in parts) < LEAST or len(parts) >= MOST_PLACES:
         return False

@@ -15,15 +15,7 @@ from pathlib import Path
 
 
 def remove(folder: str | Path, *, seconds: float = math.inf) -> bool:
-    """Remove a folder with its content.
-
-    Args:
-        folder: it may be missing.
-        seconds: time limit. At its end the removal stops.
-
-    Returns:
-        False if a part could not be removed.
-    """
+    """Remove a folder with its content."""
     if not clear(folder, seconds=seconds):
         return False
     with suppress(OSError):

@@ -46,11 +46,7 @@ _RESTRICT_SELF = 446
 
 
 def serve() -> None:
-    """Fork a worker each time the supervisor needs one. Returns only in the workers.
-
-    Raises:
-        OSError: the supervisor does not accept this process, or Landlock fails.
-    """
+    """Fork a worker each time the supervisor needs one. Returns only in the workers."""
     _report_arrival()
     while _fork():
         _reap_children()
@@ -184,12 +180,7 @@ class SharedSemaphore:
 
     Args:
         kind: 0 for a recursive lock, 1 for a semaphore.
-        value: its initial value.
-        maxvalue: its largest value.
         unlink: whether the start method is "fork".
-
-    Raises:
-        PermissionError: the start method is another one.
     """
 
     SEM_VALUE_MAX = 2**31 - 1
@@ -222,12 +213,7 @@ class SharedSemaphore:
         return True
 
     def release(self) -> None:
-        """Release the semaphore.
-
-        Raises:
-            AssertionError: the recursive lock is not held by this thread.
-            ValueError: the value would be larger than `maxvalue`.
-        """
+        """Release the semaphore."""
         if self.kind == _RECURSIVE:
             if not self._is_mine():
                 raise AssertionError("attempt to release recursive lock not owned by thread")

@@ -60,14 +60,7 @@ class InSolution(Exception):
 
 
 def module(name: str, inputs: list[dict[str, Any]], outputs: list[dict[str, Any]], ask: Ask) -> types.ModuleType:
-    """Create the module `solution` with the function `name`.
-
-    Args:
-        name: of the function.
-        inputs: its declared inputs.
-        outputs: its declared outputs.
-        ask: sends a call to the host.
-    """
+    """Create the module `solution` with the function `name`."""
     stand_in = types.ModuleType("solution")
     setattr(stand_in, name, _proxy(name, inputs, outputs, ask))
     stand_in.__dict__["__all__"] = [name]
@@ -266,8 +259,6 @@ class Reports:
     """A pytest plugin that reports each test to the host when it ends.
 
     Args:
-        host: the host.
-        tests: the source of the tests.
         stubs: call the stub, and another one, if the tests run on stubs.
         is_later: whether the host is asked for it instead, when pytest collects it.
     """

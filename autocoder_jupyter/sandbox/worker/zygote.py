@@ -87,10 +87,7 @@ class RequestPump:
     """Moves the payload to a child, its frames to the host, and keeps its text output, until it has answered or ended.
 
     Args:
-        streams: of the zygote.
-        child: receives the request.
         payload: number of bytes of the request.
-        kills: counts memory kills.
         keep_text: bytes to keep of standard output, and of standard error.
 
     Attributes:
@@ -125,11 +122,7 @@ class RequestPump:
         return self._kills.count() > self._kills_before
 
     def pump(self) -> None:
-        """Move bytes until the child has answered or ended, is out of memory, or has printed too much.
-
-        Raises:
-            HostGone: the host has closed the connection.
-        """
+        """Move bytes until the child has answered or ended, is out of memory, or has printed too much."""
         while True:
             ready = self._wait()
             if ready.get(self.streams.requests, 0) & (select.POLLHUP | select.POLLERR):
@@ -154,11 +147,7 @@ class RequestPump:
                 return
 
     def drain(self) -> None:
-        """Forward the remaining frames of the child, and skip the part of the payload that it has not read.
-
-        Raises:
-            HostGone: the host has closed the connection.
-        """
+        """Forward the remaining frames of the child, and skip the part of the payload that it has not read."""
         if self.child.boxes:
             self.output.stop_after_present()
         while self.output.open:
@@ -211,10 +200,6 @@ class Zygote:
     """Serves one request after the other, each in its own child, which was forked in advance.
 
     Args:
-        requests: blocking descriptor of the requests.
-        data: descriptor for the frames of programs.
-        control: descriptor for the reports.
-        workplace: the folders of programs.
         keep_text: bytes to keep of standard output, and of standard error.
         linked: whether the host sends a link for each child.
     """

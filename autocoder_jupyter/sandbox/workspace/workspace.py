@@ -63,11 +63,7 @@ def confined(path: object) -> str:
 
 
 def require_room(files: Mapping[str, bytes]) -> None:
-    """Check the number, the sizes and the paths of the files of a workspace.
-
-    Raises:
-        NotConfined: there are too many files, they are too large, or a file is also the folder of another file.
-    """
+    """Check the number, the sizes and the paths of the files of a workspace."""
     if len(files) > MOST_FILES:
         raise NotConfined(f"A workspace holds {MOST_FILES} files at most.")
     for path, content in files.items():
@@ -95,13 +91,7 @@ _LONGEST_REASON = 100
 
 
 def request(command: str, files: Mapping[str, bytes], seconds: float) -> list[Any]:
-    """The pieces of a request, to be sent one after the other.
-
-    Args:
-        command: the text for the shell.
-        files: content by path.
-        seconds: the time limit of the command.
-    """
+    """The pieces of a request, to be sent one after the other."""
     entries = [{"path": path, "size": len(content)} for path, content in files.items()]
     size = sum(map(len, files.values()))
     head = {"kind": "command", "command": command, "seconds": seconds, "files": entries, "payload": size}
@@ -109,12 +99,7 @@ def request(command: str, files: Mapping[str, bytes], seconds: float) -> list[An
 
 
 def outcome(answer: CallAnswer) -> CommandOutcome:
-    """Decode the answer to a command.
-
-    Raises:
-        OutputRefused: the answer is invalid.
-        SandboxError: the worker could not write or read the files.
-    """
+    """Decode the answer to a command."""
     header = answer.header
     if header["kind"] == "error" and header.get("error") == "Workspace":
         why = visible(str(header.get("message"))[:500])
@@ -182,17 +167,7 @@ class EditedText:
 
 
 def numbered(path: str, content: bytes, offset: int, limit: int) -> str:
-    """Lines of a file with their numbers, in the format of `cat -n`.
-
-    Args:
-        path: the name of the file in messages.
-        content: the bytes of the file.
-        offset: number of the first line; the lines begin with 1.
-        limit: the largest number of lines.
-
-    Raises:
-        FileToolError: the file is not text, or has no line `offset`.
-    """
+    """Lines of a file with their numbers, in the format of `cat -n`."""
     text = _text(path, content)
     if not text:
         return f"{path} is empty."
@@ -286,12 +261,7 @@ LONGEST_COMMAND = 20_000
 
 @dataclass(frozen=True)
 class Observation:
-    """The text that an agent gets for a call. It is limited in length, and hidden characters are escaped.
-
-    Args:
-        text: for the agent.
-        ok: whether the call succeeded.
-    """
+    """The text that an agent gets for a call. It is limited in length, and hidden characters are escaped."""
 
     text: str
     ok: bool = True
@@ -350,10 +320,6 @@ class Workspace:
 
     async def bash(self, command: str, seconds: float | None = None) -> Observation:
         """Run a shell command.
-
-        Args:
-            command: the text for the shell.
-            seconds: its time limit; 60 by default.
 
         Raises:
             EngineGone, SandboxUnavailable, PackageError: the sandbox failed. A failure of the command is in the text.

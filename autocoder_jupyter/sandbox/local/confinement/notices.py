@@ -33,9 +33,7 @@ class SystemCall:
     """A system call that waits for an answer.
 
     Args:
-        identity: the kernel's number for the question.
         caller: id of the calling thread, in the PID namespace of this process.
-        call: number of the system call.
         arguments: the low 32 bits of its arguments, as signed numbers.
     """
 
@@ -66,16 +64,7 @@ class SystemCallListener:
         return SystemCall(identity, caller, call, tuple(map(_signed, arguments)))
 
     def answer(self, question: SystemCall, error: int, *, continues: bool = False) -> bool:
-        """Answer a question.
-
-        Args:
-            question: the question.
-            error: the errno that the call returns; 0 for success.
-            continues: let the kernel execute the call.
-
-        Returns:
-            False if the calling thread has ended.
-        """
+        """Answer a question."""
         try:
             message = _ANSWER.pack(question.identity, 0, -error, _CONTINUE if continues else 0)
             fcntl.ioctl(self._descriptor, _SEND, message)
@@ -84,16 +73,7 @@ class SystemCallListener:
         return True
 
     def give(self, question: SystemCall, descriptor: int, number: int) -> None:
-        """Copy an open descriptor of this process to the caller.
-
-        Args:
-            question: identifies the caller.
-            descriptor: of this process.
-            number: of the copy.
-
-        Raises:
-            OSError: the calling thread has ended, or the kernel is older than Linux 5.9.
-        """
+        """Copy an open descriptor of this process to the caller."""
         fcntl.ioctl(
             self._descriptor,
             _ADD_DESCRIPTOR,
@@ -124,7 +104,6 @@ class Judge:
 
     Args:
         worker: process id of the worker's first process.
-        processes: most processes and threads.
         namespaced: whether the worker is in another PID namespace than this process.
         outside: processes that do not belong to the worker, but may be in its process group.
     """
@@ -202,11 +181,7 @@ class Judge:
         return pid in self._own()
 
     def _seen_here(self, number: int) -> int:
-        """Translate the id of a process or thread from the worker's PID namespace to that of this process.
-
-        Raises:
-            OSError: the worker has no such process or thread.
-        """
+        """Translate the id of a process or thread from the worker's PID namespace to that of this process."""
         if not self._namespaced:
             return number
         for pid in self._own():
@@ -232,11 +207,7 @@ def numbers_of(calls: Sequence[str]) -> set[int]:
 
 
 def process_of(task: int) -> int:
-    """The process to which a thread belongs.
-
-    Raises:
-        OSError: there is no such thread.
-    """
+    """The process to which a thread belongs."""
     return int(_status(task, "Tgid")[0])
 
 

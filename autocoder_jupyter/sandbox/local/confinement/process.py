@@ -65,7 +65,6 @@ class ConfinementTier:
     """A combination of the kernel's features. All tiers use seccomp.
 
     Args:
-        name: its name in settings and reports.
         landlock: Landlock limits the access to files, in the version of the kernel.
         namespaces: the worker has its own namespaces for files, processes, network and IPC.
     """
@@ -83,11 +82,7 @@ TIERS: tuple[ConfinementTier, ...] = (
 
 
 def tier_named(name: str) -> ConfinementTier:
-    """The tier with this name.
-
-    Raises:
-        KeyError: there is no such tier.
-    """
+    """The tier with this name."""
     by_name: dict[str, ConfinementTier] = {tier.name: tier for tier in TIERS}
     return by_name[name]
 
@@ -111,13 +106,10 @@ class Confinement:
     """A command to start, and its permissions.
 
     Args:
-        command: program and arguments.
-        environment: all of its environment variables.
         folder: its working folder, in which it may write.
         readable: files and folders that it may read.
         writable: further files and folders that it may write.
         network: whether it may connect to the internet.
-        processes: most processes and threads.
         cores: numbers of the CPU cores that it may use; all if empty.
     """
 
@@ -152,15 +144,6 @@ def start(
     """Start a command. It inherits the standard streams of this process and no other descriptor.
 
     This process must have one thread, and must adopt orphans (`process_tree.adopt_orphans`).
-
-    Args:
-        wanted: the command and its permissions.
-        tier: how it is confined. No weaker tier is tried.
-        group: the control group that it enters, and that limits its memory and processes; None for none.
-        siblings: whether workers are forked from it, which must not reach each other.
-
-    Raises:
-        CannotConfine: the kernel, or a container around this process, refuses a step.
     """
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     pid = os.fork()

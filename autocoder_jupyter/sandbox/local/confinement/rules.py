@@ -29,18 +29,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def system_call(number: int, *arguments: int | bytes | ctypes.Array[ctypes.c_char]) -> int:
-    """Make a system call.
-
-    Args:
-        number: of the call on this machine.
-        arguments: integers; bytes are passed as a pointer.
-
-    Returns:
-        The result of the call.
-
-    Raises:
-        OSError: it failed.
-    """
+    """Make a system call."""
     words = (ctypes.c_long(value) if isinstance(value, int) else value for value in arguments)
     answer = int(_libc.syscall(ctypes.c_long(number), *words))
     if answer < 0:
@@ -49,11 +38,7 @@ def system_call(number: int, *arguments: int | bytes | ctypes.Array[ctypes.c_cha
 
 
 def call_number(name: str) -> int:
-    """The number of a system call on this machine.
-
-    Raises:
-        OSError: the machine is not supported, or does not have the call.
-    """
+    """The number of a system call on this machine."""
     machine = os.uname().machine
     number = bpf.number_of(name, machine) if machine in bpf.MACHINES else None
     if number is None:
@@ -62,32 +47,20 @@ def call_number(name: str) -> int:
 
 
 def set_process_option(option: int, value: int) -> None:
-    """Call `prctl` with one argument.
-
-    Raises:
-        OSError: it failed.
-    """
+    """Call `prctl` with one argument."""
     number = ctypes.c_ulong
     if _libc.prctl(option, number(value), number(0), number(0), number(0)):
         raise _last_error()
 
 
 def unshare(flags: int) -> None:
-    """Move this process, and with `CLONE_NEWPID` its future children, into new namespaces.
-
-    Raises:
-        OSError: it is not permitted, or the kernel does not support it.
-    """
+    """Move this process, and with `CLONE_NEWPID` its future children, into new namespaces."""
     if _libc.unshare(ctypes.c_int(flags)):
         raise _last_error()
 
 
 def mount(source: str, target: str, kind: str, flags: int, options: str = "") -> None:
-    """Attach a file system or a part of one, or change how it is attached, like the system call of this name.
-
-    Raises:
-        OSError: it failed; the text names the target.
-    """
+    """Attach a file system or a part of one, or change how it is attached, like the system call of this name."""
     if _libc.mount(source.encode(), target.encode(), kind.encode(), ctypes.c_ulong(flags), options.encode()):
         error = _last_error()
         raise OSError(error.errno, f"mounting {target}: {error.strerror}")
@@ -139,15 +112,7 @@ _NEW_LISTENER, _WAIT_UNLESS_KILLED = 8, 32
 def rules(
     *, network: bool, landlock: int, namespaces: bool, siblings: bool = False, counted: bool = False
 ) -> tuple[Rule, ...]:
-    """The rules for a worker.
-
-    Args:
-        network: whether it may use internet sockets.
-        landlock: the Landlock version that is applied; 0 for none.
-        namespaces: whether it has its own mount and PID namespaces.
-        siblings: whether other workers share its Landlock domain and namespaces, which then do not separate them.
-        counted: whether a control group limits its processes.
-    """
+    """The rules for a worker."""
     alone = namespaces and not siblings
     return (
         *worker_rules(network=network),
@@ -199,14 +164,7 @@ def _scheduling() -> tuple[Rule, ...]:
 
 
 def install(wanted: tuple[Rule, ...]) -> int:
-    """Install the filter permanently for this process and its children.
-
-    Returns:
-        The descriptor of the listener, from which the calls with the answer `ASK` are read. An exec closes it.
-
-    Raises:
-        OSError: the machine is not supported, or another filter of this process already has a listener.
-    """
+    """Install the filter permanently for this process and its children."""
     code = compile_filter(wanted, os.uname().machine)
     buffer = ctypes.create_string_buffer(code, len(code))
     program = struct.pack("HxxxxxxQ", len(code) // 8, ctypes.addressof(buffer))
@@ -251,19 +209,7 @@ def version() -> int:
 
 
 def restrict(readable: Iterable[str], writable: Iterable[str], *, network: bool) -> int:
-    """Restrict this process and its children to these files and folders. `no_new_privs` must be set before.
-
-    Args:
-        readable: files and folders that may be read and executed.
-        writable: files and folders that may be read and written.
-        network: whether TCP connections are allowed.
-
-    Returns:
-        The version that is applied.
-
-    Raises:
-        OSError: there is no Landlock, or a path cannot be opened.
-    """
+    """Restrict this process and its children to these files and folders. `no_new_privs` must be set before."""
     applied, ruleset = rule_set(readable, writable, network=network)
     system_call(_RESTRICT_SELF, ruleset, 0)
     os.close(ruleset)
@@ -286,14 +232,7 @@ def room_for(layers: int) -> bool:
 
 
 def rule_set(readable: Iterable[str], writable: Iterable[str], *, network: bool) -> tuple[int, int]:
-    """The ruleset of `restrict`, for a process that applies it itself.
-
-    Returns:
-        The version, and the descriptor of the ruleset.
-
-    Raises:
-        OSError: see `restrict`.
-    """
+    """The ruleset of `restrict`, for a process that applies it itself."""
     applied, handled, ruleset = _newest_ruleset(network=network)
     try:
         for path in readable:
@@ -353,17 +292,7 @@ _DETACH = 2
 
 
 def leave_shared(readable: Sequence[str], writable: Sequence[str], folder: str, *, network: bool) -> None:
-    """Move this process into new namespaces. The next process that it forks is the first one of a new PID namespace.
-
-    Args:
-        readable: files and folders of the new file tree.
-        writable: further files and folders that may be written.
-        folder: the worker's folder. The new tree is assembled below it.
-        network: whether to keep the network.
-
-    Raises:
-        OSError: this user is not permitted, or a container around this process forbids a part of it.
-    """
+    """Move this process into new namespaces. The next process that it forks is the first one of a new PID namespace."""
     user, group = os.geteuid(), os.getegid()
     network_too = 0 if network else _NEW_NETWORK
     unshare(_NEW_USER | _NEW_MOUNTS | _NEW_PIDS | _NEW_IPC | _NEW_UTS | network_too)
