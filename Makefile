@@ -17,7 +17,7 @@ MODULES := labextension/node_modules/.yarn-state.yml
 BUILT := autocoder_jupyter/labextension/package.json
 SOURCES := $(shell find labextension/src labextension/schema labextension/style -type f) $(wildcard labextension/*.json labextension/frame.mjs)
 
-.PHONY: setup demo examples record test test-engines engines test-pythons test-kernel test-kernels test-kernel-6.1 test-kernel-5.10 quick coverage check check-python check-labextension docs release format bench goals trust labextension without-node lock clean
+.PHONY: setup demo examples record test test-engines engines test-pythons test-kernel test-kernels test-kernel-6.1 test-kernel-5.10 quick coverage check check-python check-labextension size docs release format bench goals trust labextension without-node lock clean
 
 setup: $(STAMP)
 
@@ -110,7 +110,14 @@ coverage: $(STAMP)
 	$(BIN)/python -m coverage report >artifacts/coverage/report.txt
 	tail -n 3 artifacts/coverage/report.txt
 
-check: check-python $(if $(NODE),check-labextension,without-node)
+check: check-python $(if $(NODE),check-labextension,without-node) size
+
+# The size of the package beside that of the last release. It is information, not a limit.
+TAG = $(shell git describe --tags --abbrev=0 2>/dev/null)
+COUNT = git grep -c '' $(1) -- 'autocoder_jupyter/*.py' | awk -F: '{ lines += $$NF } END { print NR " modules, " lines " lines" }'
+size:
+	@echo "autocoder_jupyter: $$($(call COUNT))"
+	@$(if $(TAG),echo "at $(TAG): $$($(call COUNT,$(TAG)))",echo "There is no tag of a release to compare with.")
 
 # Imports all tests, with the benchmarks. `make test` then finds them compiled; otherwise each worker compiles them. In CI
 # nobody reads a cache of mypy afterwards.

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import os
 import re
 import signal
 import sys
+import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -102,6 +105,44 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         return (yield)
     except SystemError:
         return pytest.TestReport.from_item_and_call(item, call)
+
+
+COLLECTED = pytest.StashKey[float]()
+"""Processor seconds of the collection, in all workers."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Iterator[object]:
+    """Measure the collection: each worker pays for one."""
+    started = time.process_time()
+    collected = yield
+    session.config.stash[COLLECTED] = time.process_time() - started
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["collected"] = session.config.stash[COLLECTED]
+    return collected
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Add what the collection of a worker of pytest-xdist took."""
+    node.config.stash[COLLECTED] += getattr(node, "workeroutput", {}).get("collected", 0.0)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Print one line for each reason to skip tests. With AUTOCODE_TEST_TIMES, write how long each file took."""
+    reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in terminalreporter.getreports("skipped"))
+    for reason, count in reasons.most_common():
+        terminalreporter.write_line(f"SKIPPED [{count}] {reason}")
+    if "AUTOCODE_TEST_TIMES" in os.environ:
+        seconds, cases = Counter[str](), Counter[str]()
+        for report in itertools.chain.from_iterable(terminalreporter.stats.values()):
+            if isinstance(report, pytest.TestReport):
+                file = report.nodeid.partition("::")[0]
+                seconds[file] += report.duration
+                cases[file] += report.when == "call"
+        lines = [f"{seconds[file]:.2f}\t{cases[file]}\t{file}\n" for file, _ in seconds.most_common()]
+        collected = f"{config.stash.get(COLLECTED, 0.0):.2f}\t\tcollection, of the processor\n"
+        Path(os.environ["AUTOCODE_TEST_TIMES"]).write_text("".join([collected, *lines]))
 
 
 def rank_of(item: pytest.Item) -> int:
