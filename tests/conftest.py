@@ -9,8 +9,8 @@ import re
 import signal
 import sys
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -112,7 +112,7 @@ COLLECTED = pytest.StashKey[float]()
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection(session: pytest.Session) -> Iterator[object]:
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
     """Measure the collection: each worker pays for one."""
     started = time.process_time()
     collected = yield
@@ -134,13 +134,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     for reason, count in reasons.most_common():
         terminalreporter.write_line(f"SKIPPED [{count}] {reason}")
     if "AUTOCODE_TEST_TIMES" in os.environ:
-        seconds, cases = Counter[str](), Counter[str]()
+        seconds, cases = defaultdict[str, float](float), Counter[str]()
         for report in itertools.chain.from_iterable(terminalreporter.stats.values()):
             if isinstance(report, pytest.TestReport):
                 file = report.nodeid.partition("::")[0]
                 seconds[file] += report.duration
                 cases[file] += report.when == "call"
-        lines = [f"{seconds[file]:.2f}\t{cases[file]}\t{file}\n" for file, _ in seconds.most_common()]
+        lines = [
+            f"{seconds[file]:.2f}\t{cases[file]}\t{file}\n" for file in sorted(seconds, key=seconds.__getitem__)[::-1]
+        ]
         collected = f"{config.stash.get(COLLECTED, 0.0):.2f}\t\tcollection, of the processor\n"
         Path(os.environ["AUTOCODE_TEST_TIMES"]).write_text("".join([collected, *lines]))
 
