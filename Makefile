@@ -17,7 +17,7 @@ MODULES := labextension/node_modules/.yarn-state.yml
 BUILT := autocoder_jupyter/labextension/package.json
 SOURCES := $(shell find labextension/src labextension/schema labextension/style -type f) $(wildcard labextension/*.json labextension/frame.mjs)
 
-.PHONY: setup demo examples record test test-engines engines test-pythons test-kernel test-kernels test-kernel-6.1 test-kernel-5.10 quick coverage check check-python check-labextension size docs release format bench goals trust labextension without-node lock clean
+.PHONY: setup demo examples record test test-all test-engines engines test-pythons test-kernel test-kernels test-kernel-6.1 test-kernel-5.10 quick coverage check check-python check-labextension size docs release format bench goals trust labextension without-node lock clean
 
 setup: $(STAMP)
 
@@ -33,7 +33,11 @@ examples: $(STAMP)
 record: $(STAMP)
 	$(BIN)/python tools/record.py
 
+# What tells in a few minutes that the product works; tests/selection.py says what is left to `make test-all`.
 test: $(STAMP) $(if $(NODE),labextension,without-node)
+	$(PYTEST) -n $(WORKERS) -m "not extended" $(PYTEST_ARGS)
+
+test-all: $(STAMP) $(if $(NODE),labextension,without-node)
 	$(PYTEST) -n $(WORKERS) $(PYTEST_ARGS)
 
 # Tests of `over` with Spark and Ray. They are large, so they have an environment of their own, and the Java of the

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 from autocoder_jupyter.version import VERSION
 
 if TYPE_CHECKING:
-    from autocoder_jupyter.agent import AutoCoderAgent
-    from autocoder_jupyter.agent.agent import load
+    from autocoder_jupyter.agent.agent import AutoCoderAgent, load
     from autocoder_jupyter.codemode import AgentResult, CodeModeAgent, tool
     from autocoder_jupyter.result import CodeGenEvalResult
     from autocoder_jupyter.types import (
@@ -34,7 +33,7 @@ __version__ = VERSION
 
 _HOMES = {
     "AgentResult": "autocoder_jupyter.codemode",
-    "AutoCoderAgent": "autocoder_jupyter.agent",
+    "AutoCoderAgent": "autocoder_jupyter.agent.agent",
     "CodeGenEvalResult": "autocoder_jupyter.result",
     "CodeModeAgent": "autocoder_jupyter.codemode",
     "CodePlan": "autocoder_jupyter.types",

@@ -20,6 +20,7 @@ import pytest
 import tests.light_jsonschema  # noqa: F401  (before nbformat)
 from tests.magics.kernel import Kernel
 from tests.magics.warm import SOURCES, WarmKernel
+from tests.selection import is_extended
 
 NEEDS = {
     "chromium": "browser",
@@ -77,6 +78,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
             item.add_marker(marker)
         if os.environ.get("CI") == "true" and any(item.get_closest_marker(marker) for marker in SEVERAL_PROCESSES):
             item.add_marker(pytest.mark.flaky(reruns=1))
+        needs = {mark.name for mark in item.iter_markers()} | ({"docker"} if ENGINE.search(item.nodeid) else set())
+        if is_extended(item.nodeid, needs):
+            item.add_marker("extended")
     yield
     ranks: dict[str, int] = {}
     for item in items:

@@ -9,7 +9,8 @@ import pandas as pd
 
 from autocoder_jupyter.engine.plan import PlanAnswer, merge, plan_messages
 from autocoder_jupyter.engine.prepare import prepare, with_versions
-from autocoder_jupyter.engine.repair import Brief, DiagnosisAnswer, complete, diagnosis_messages
+from autocoder_jupyter.engine.prompt import Brief
+from autocoder_jupyter.engine.repair import DiagnosisAnswer, complete, diagnosis_messages
 from autocoder_jupyter.engine.tests import tests_messages
 from autocoder_jupyter.engines.staged.fixer import CodeFix, fix_messages
 from autocoder_jupyter.engines.staged.writer import code_messages

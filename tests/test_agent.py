@@ -34,6 +34,7 @@ from autocoder_jupyter.types import (
     Resources,
     Secret,
 )
+from tests.cases import each
 
 
 class StandInEngine:
@@ -122,7 +123,7 @@ def test_settings_are_taken_in_the_forms_people_write() -> None:
     assert agent.secrets == (Secret(key="TOKEN"), Secret(key="A", as_env_var="B"))
 
 
-@pytest.mark.parametrize(
+@each(
     ("setting", "value"),
     [
         ("name", ""),
@@ -298,7 +299,7 @@ def test_files_and_folders_and_series_are_samples(tmp_path: Path) -> None:
     assert list(build_request("x", samples=samples).samples) == ["s", "f", "d"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "said"),
     [
         ({"prompt": " "}, "prompt"),
@@ -373,7 +374,7 @@ def test_examples_and_own_tests_are_taken_as_they_are_now() -> None:
     assert second.given == () and second.expected == (("total", 1.0), ("best", [1, [2]]))
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "words"),
     [
         ({"examples": [3]}, "examples must be pairs"),

@@ -19,6 +19,7 @@ import pytest
 from autocoder_jupyter import AutoCoderAgent, File, ImageConfig, Resources, Secret
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.types.of_flyte import all_fetched
+from tests.cases import each
 from tests.scripted_model import ScriptedModel
 
 
@@ -73,7 +74,7 @@ def test_a_key_in_a_record_of_flyte_is_refused_and_not_shown(parameter: str) -> 
     assert "abcdefgh" not in str(refused.value).lower()
 
 
-@pytest.mark.parametrize(
+@each(
     ("parameter", "make", "said"),
     [
         ("resources", lambda flyte: flyte.Resources(cpu=1, gpu=1), "gpu of a flyte.Resources has no meaning"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.display.codemode.card import chart_block
+from autocoder_jupyter.display.charts import chart_block
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.types import Figure
 from autocoder_jupyter.untrusted.charts import CHART as MIME
@@ -17,6 +17,7 @@ from autocoder_jupyter.untrusted.charts import PLOTLY, chart_bundle, harmless_tr
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.vega import VEGALITE, harmless_chart
 from autocoder_jupyter.view.as_html import blocks_html
+from tests.cases import each
 
 if TYPE_CHECKING:
     import altair as alt
@@ -94,7 +95,7 @@ def test_layers_rows_and_charts_that_move_are_shown_too(bars: alt.Chart) -> None
         assert "params" not in json.dumps(shown)
 
 
-@pytest.mark.parametrize("path", ["a", "a.b", "a\\.b", "['a.b']", "a[0]", "['a']"])
+@each("path", ["a", "a.b", "a\\.b", "['a.b']", "a[0]", "['a']"])
 def test_a_table_keeps_the_columns_that_its_chart_shows(path: str) -> None:
     row = {"a": 1, "b": 2, "a.b": 3, "color": 4, "below": 5, "other": "jane.roe@example.com"}
     view = {"mark": "bar", "encoding": {"x": {"field": path}, "tooltip": [{"field": "color"}, [{"field": "b"}]]}}
@@ -146,8 +147,8 @@ def rows(count: int, **more: Any) -> dict[str, Any]:
 IMAGE = {"field": "image", "type": "nominal"}
 
 
-@pytest.mark.parametrize("name", ["image", "['image']", '["image"]', "image.", "\\image", "ima\\ge", "IMAGE", " image"])
-@pytest.mark.parametrize("channel", ["x", "y", "color", "detail", "tooltip", "row", "size"])
+@each("name", ["image", "['image']", '["image"]', "image.", "\\image", "ima\\ge", "IMAGE", " image"])
+@each("channel", ["x", "y", "color", "detail", "tooltip", "row", "size"])
 def test_no_field_becomes_the_entry_of_a_tooltip_that_is_a_picture(name: str, channel: str) -> None:
     for facts in ({"field": name}, {"field": name, "title": None}, {"field": "n", "title": name}):
         mark = {"type": "bar", "tooltip": True}
@@ -158,7 +159,7 @@ def test_no_field_becomes_the_entry_of_a_tooltip_that_is_a_picture(name: str, ch
             assert shown["title"].replace(" ", "").casefold() not in ("image", "title") and "\\" not in shown["title"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("more", "reason"),
     [
         ({"encoding": {"row": IMAGE}, "data": rows(3_000)}, "more than 100 facets"),
@@ -179,7 +180,7 @@ def test_a_chart_that_a_page_cannot_draw_says_why(more: dict[str, Any], reason: 
     assert reason in blocks_html([chart_block(json.dumps(spec), 1, "rates")]) or len(json.dumps(spec)) > 1_000_000
 
 
-@pytest.mark.parametrize(
+@each(
     ("more", "reason"),
     [
         ({"data": [{"type": "bar"}] * 501}, "more than 500 traces"),
@@ -203,7 +204,7 @@ def test_a_figure_that_a_page_cannot_draw_says_why(more: dict[str, Any], reason:
     assert reason in repr(Figure(b"", 0, 0, kind="plotly", spec=spec))
 
 
-@pytest.mark.parametrize(
+@each(
     ("bins", "kept"),
     [
         ({"nbinsx": 20}, True),
@@ -222,7 +223,7 @@ def test_bins_that_a_page_cannot_draw_are_left_to_plotly(bins: dict[str, Any], k
     assert (bins.keys() <= shown["data"][0].keys()) is kept
 
 
-@pytest.mark.parametrize(
+@each(
     "hostile",
     [
         {"type": "carpet", "aaxis": {"tickmode": "linear", "dtick": 1e-9}},
@@ -255,7 +256,7 @@ def test_what_an_altair_chart_brings_for_the_page_that_shows_it_is_left_out(bars
     assert "alert" not in json.dumps(harmless_chart(hostile)) and "evil" not in json.dumps(harmless_chart(hostile))
 
 
-@pytest.mark.parametrize(
+@each(
     "trace",
     [{"type": "scattermapbox"}, {"type": "choropleth"}, {"type": "image", "source": "/x"}, {"type": "scattergeo"}, "x"],
 )

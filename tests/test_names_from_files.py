@@ -11,9 +11,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 import autocoder_jupyter
+from tests.cases import each
 
 PACKAGE = Path(autocoder_jupyter.__file__).parent
 
@@ -69,32 +68,32 @@ ORIGINS = {
     "magics/line/dispatch.py::run_line": TABLE,
     "magics/no_data.py::_forgotten": USER,
     "magics/no_data.py::_list": USER,
-    "magics/references.py::told_of": USER,
+    "magics/references.py::describe_unmarked": USER,
     "magics/references.py::unmarked": USER,
     "magics/references.py::kind_of": TABLE,
     "redaction/masking.py::_confirmed_by.check": TABLE,
-    "codemode/calls.py::_said": BUILTIN,
+    "codemode/calls.py::_builtin_error": BUILTIN,
     "data/columns_read.py::_Flow._attribute": BUILTIN,
     "engine/acceptance.py::_told": BUILTIN,
     "redaction/messages.py::Redaction._is_known": BUILTIN,
     "magics/cell.py::refuse_to_shadow": USER,
     "magics/codemode/cell.py::earlier_of": USER,
     "magics/codemode/cell.py::_found": USER,
-    "magics/notebook.py::_names": USER,
+    "magics/completion.py::_names": USER,
     "magics/contracts.py::_found": USER,
     "magics/versions.py::_bound_since": USER,
     "magics/examples.py::_evaluated": USER,
-    "magics/inspection.py::NotebookCaller.captured": USER,
+    "magics/result_display.py::NotebookCaller.captured": USER,
     "magics/line/dispatch.py::show": USER,
-    "magics/line/information.py::find_result": USER,
-    "magics/line/information.py::is_answer": USER,
+    "magics/notebook.py::find_result": USER,
+    "magics/notebook.py::is_answer": USER,
     "magics/line/results.py::rename": USER,
     "magics/references.py::columns_of": USER,
     "magics/references.py::_evaluated": USER,
     "magics/references.py::read_schema": USER,
     "magics/references.py::referred": USER,
     "magics/versions.py::bind": USER,
-    "magics/inspection.py::NotebookCaller._variable": KERNEL,
+    "magics/result_display.py::NotebookCaller._variable": KERNEL,
     "engine/programs/alternatives.py::run": INSIDE,
     "engine/programs/checker.py::run": INSIDE,
     "sandbox/programs/loader.py::Modules.exec_module": INSIDE,
@@ -140,7 +139,7 @@ def looks_up(node: ast.AST) -> bool:
     return called in ("eval", "exec") and isinstance(node.func, ast.Name)
 
 
-@pytest.mark.parametrize(
+@each(
     "code",
     [
         "def f(record, namespace):\n    return namespace[record['tool']]",

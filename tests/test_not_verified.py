@@ -16,7 +16,7 @@ import pytest
 from autocoder_jupyter import load
 from autocoder_jupyter.display.inspector.document import render_html, render_text
 from autocoder_jupyter.errors import InvalidRequest, NotVerifiedWarning
-from autocoder_jupyter.magics.inspection import subject_of, subject_of_report
+from autocoder_jupyter.magics.result_display import subject_of, subject_of_report
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.run.events import KeptHolds, Noticed
 from autocoder_jupyter.trust import seals

@@ -16,7 +16,8 @@ from autocoder_jupyter.display import strip
 from autocoder_jupyter.display.live import card_html, card_text
 from autocoder_jupyter.engines.staged.writer import StagedWriter
 from autocoder_jupyter.errors import Locked
-from autocoder_jupyter.models.protocol import LockedModel, ModelConfig, Question
+from autocoder_jupyter.models.protocol import ModelConfig, Question
+from autocoder_jupyter.models.replay import LockedModel
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.run.events import Event
 from autocoder_jupyter.run.function_run import FunctionRun, StageState
@@ -207,18 +208,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the project with one more setting, engine, sandbox and field of a request, each as its recipe says."""
     folder = project(tmp_path_factory.mktemp("recipes") / "project")
     settings, package = "autocoder_jupyter/settings", folder / "autocoder_jupyter"
-    added(folder, f"{settings}/generation.py", "    api_key: Annotated[\n", TONE)
+    added(folder, f"{settings}/config.py", "    api_key: Annotated[\n", TONE)
     (package / "engines" / "echo").mkdir()
     (package / "engines" / "echo" / "__init__.py").write_text(ENGINE, "utf-8")
     record = 'Engine("autocoder_jupyter.engines.echo", help="the stages again", title="The stages again")'
-    added(folder, f"{settings}/engines.py", '"litellm", "claude"]', '"echo", ')
-    added(folder, f"{settings}/engines.py", '}\n"""The engines by', f'    "echo": {record},\n')
+    added(folder, f"{settings}/choices.py", '"litellm", "claude"]', '"echo", ')
+    added(folder, f"{settings}/choices.py", '}\n"""The engines by', f'    "echo": {record},\n')
     (package / "sandbox" / "again.py").write_text(SANDBOX, "utf-8")
     record = 'SandboxRecord("autocoder_jupyter.sandbox.again", "AgainSandbox", title="Again")'
     sandboxes = package / "settings" / "choices.py"
     names = sandboxes.read_text("utf-8").replace('"docker", "local"]', '"docker", "local", "again"]')
     sandboxes.write_text(names, "utf-8")
-    added(folder, f"{settings}/sandboxes.py", '}\n"""The sandboxes by name', f'    "again": {record},\n')
+    added(folder, f"{settings}/choices.py", '}\n"""The sandboxes by name', f'    "again": {record},\n')
     for file, (before, text) in NOTES.items():
         added(folder, f"autocoder_jupyter/{file}", before, text)
     before, text = "    schema: str | None = None\n", "    notes: tuple[str, ...] = ()\n"

@@ -19,9 +19,8 @@ from IPython.core.completer import provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
-from autocoder_jupyter.calls.option_specs import OPTIONS
-from autocoder_jupyter.calls.options import CallOptions
-from autocoder_jupyter.calls.outputs import Interface
+from autocoder_jupyter.calls.function import Interface
+from autocoder_jupyter.calls.options import OPTIONS, CallOptions
 from autocoder_jupyter.errors import AuthenticationFailed, Cancelled, GenerationFailed, InvalidRequest, UnsupportedData
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution
@@ -46,6 +45,7 @@ from autocoder_jupyter.types import (
     Trace,
     Usage,
 )
+from tests.cases import each
 from tests.hostile_folder import HOSTILE
 
 CODE = "def run(sales, least=5):\n    return 1.0\n"
@@ -312,7 +312,7 @@ def test_a_pending_run_says_why_it_does_not_pickle() -> None:
         pickle.dumps(CodeGenEvalResult("growth", Pending()).run)
 
 
-@pytest.mark.parametrize("kind", TYPE_NAMES)
+@each("kind", TYPE_NAMES)
 def test_a_result_survives_json_with_any_type_of_output(kind: Any) -> None:
     options = CallOptions(timeout=9, secrets=(Secret(key="TOKEN"),), env_vars={"A": "1"}, output_dir=Path("out"))
     original = result(
@@ -368,7 +368,7 @@ def test_a_strangers_file_raises_no_limit_and_lowers_any(tmp_path: Path) -> None
     assert CodeGenEvalResult.model_validate_json(endless)._options == CallOptions()
 
 
-@pytest.mark.parametrize("memory", ["inf", "nan", 10**400, "9" * 400])
+@each("memory", ["inf", "nan", 10**400, "9" * 400])
 def test_an_amount_of_memory_that_no_machine_has_is_refused_as_a_wrong_result(memory: int | str) -> None:
     data = json.loads(result().model_dump_json())
     data["options"]["resources"]["memory"] = memory
@@ -426,9 +426,7 @@ def test_neither_loading_nor_saving_a_result_writes_through_a_link(tmp_path: Pat
     assert {path.name: path.read_text() for path in home.iterdir()} == {"profile": "the person's own"}
 
 
-@pytest.mark.parametrize(
-    "content", ["[]", '{"a": {}}', '{"a": 1}', "[" * 100_000], ids=["list", "empty", "number", "deep"]
-)
+@each("content", ["[]", '{"a": {}}', '{"a": 1}', "[" * 100_000], ids=["list", "empty", "number", "deep"])
 def test_samples_that_say_nonsense_are_refused(content: str, tmp_path: Path) -> None:
     result(samples={"sales": pd.DataFrame({"a": [1]})}).save(tmp_path)
     (tmp_path / "samples" / "samples.json").write_text(content)
@@ -444,7 +442,7 @@ def test_an_error_survives_json() -> None:
         again.wait()
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 99}', '{"format": 1, "state": "ready"}', "\x00"])
+@each("text", ["", "[]", "{}", '{"format": 99}', '{"format": 1, "state": "ready"}', "\x00"])
 def test_json_of_something_else_is_refused(text: str) -> None:
     with pytest.raises(InvalidRequest, match="not the JSON of a result"):
         CodeGenEvalResult.model_validate_json(text)
@@ -500,8 +498,8 @@ def test_loading_says_what_is_wrong_with_a_folder(tmp_path: Path) -> None:
         CodeGenEvalResult.load(tmp_path)
 
 
-@pytest.mark.parametrize("kind", HOSTILE)
-@pytest.mark.parametrize("name", ["result.json", "samples/samples.json", "samples/0.bin"])
+@each("kind", HOSTILE)
+@each("name", ["result.json", "samples/samples.json", "samples/0.bin"])
 def test_a_file_of_a_saved_result_that_is_no_plain_file_is_not_opened(tmp_path: Path, kind: str, name: str) -> None:
     folder, outside = tmp_path / "saved", tmp_path / "mine"
     result(samples={"sales": pd.DataFrame({"a": [1]})}).save(folder)
@@ -531,7 +529,7 @@ def test_a_folder_of_a_saved_result_that_is_a_link_is_neither_read_nor_written(t
 HASHED = f" --hash=sha256:{'0' * 64}"
 
 
-@pytest.mark.parametrize(
+@each(
     "field",
     [
         {"lock": ('x==1"\n# evil = ["',)},

@@ -15,7 +15,7 @@ from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.errors import InvalidRequest, OutOfMemory, SandboxCrash, SandboxTimeout, SolutionError, WrongType
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution
-from autocoder_jupyter.sandbox.host.pool import usable_cores
+from autocoder_jupyter.sandbox.host.capacity import usable_cores
 from autocoder_jupyter.types import CodeSolution, Dir, Figure, File, InputSpec, OutputSpec, Report
 
 pytestmark = pytest.mark.local_sandbox

@@ -144,8 +144,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from autocoder_jupyter.agent.settings import freeze
-from autocoder_jupyter.settings.config import OWN
 from autocoder_jupyter.settings.choices import MinimumTier
+from autocoder_jupyter.settings.config import OWN
 from autocoder_jupyter.types import ImageConfig, Resources, Secret
 
 

@@ -17,8 +17,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from autocoder_jupyter.sandbox.local import sandbox as local_probe
-from autocoder_jupyter.sandbox.local.confinement import rules
+from autocoder_jupyter.sandbox.local import trial
+from autocoder_jupyter.sandbox.local.confinement import kernel_features
 from autocoder_jupyter.sandbox.local.confinement.process import TIERS, ConfinementTier
 from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox, _start_trial
 from autocoder_jupyter.sandbox.protocol import WorkerLimits, WorkerSpec
@@ -30,12 +30,12 @@ def main() -> None:
     """Print the results."""
     allow_for_emulation(setattr)
     probe = LocalSandbox().probe()
-    print(f"Linux {os.uname().release}, user {os.getuid()}, Landlock {rules.version()}")
+    print(f"Linux {os.uname().release}, user {os.getuid()}, Landlock {kernel_features.landlock_version()}")
     print(f"probe: {'available' if probe.available else 'not available'}; {probe.reason}")
     for name, value in probe.details.items():
         print(f"  {name}: {value}")
     for tier in TIERS:
-        refusal = local_probe._beforehand(tier, rules.version()) or local_probe._refusal(_start_trial, tier)
+        refusal = trial._beforehand(tier, kernel_features.landlock_version()) or trial._refusal(_start_trial, tier)
         print(f"{tier.name}: {refusal or _results(tier)}", flush=True)
 
 
@@ -54,7 +54,7 @@ def _results(tier: ConfinementTier) -> str:
 
 def _times(tier: ConfinementTier) -> tuple[float, float]:
     """Median seconds of a start and of a call."""
-    local_probe._answer = local_probe.TierTrial(tier)
+    trial._answer = trial.TierTrial(tier)
     sandbox, environment = LocalSandbox(), base_environment(LocalSandbox())
     starts, calls = [], []
     for _ in range(3):

@@ -1,11 +1,10 @@
 """`AutoCoderAgent`: frozen settings of generations, and `generate()`.
 
-`AutoCoderAgent`: checks and freezes settings (`constructor` is generated), makes a `Request` from arguments, and
-wires one generation; the optional `event_log`, and the spans of `tracing`.
+The package may import `engine`, `engines`, `models`, `result` and what is below them. This file imports nothing: code
+mode takes `place` without pandas.
+
+- `agent`: `AutoCoderAgent`, and `load` for recorded functions; `constructor` has its parameters and is generated
+- `settings`, `arguments`: check settings, and make a `Request` from the arguments of `generate()`
+- `generation`: one generation: model, sandbox, engine
+- `place`: where `.autocode` is
 """
-
-from __future__ import annotations
-
-from autocoder_jupyter.agent.agent import AutoCoderAgent
-
-__all__ = ["AutoCoderAgent"]

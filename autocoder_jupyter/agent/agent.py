@@ -1,4 +1,4 @@
-"""`AutoCoderAgent`: settings for generations, and `generate()`, for scripts and notebooks."""
+"""`AutoCoderAgent`, with `generate()`, for scripts and notebooks; and `load()` for functions that are recorded."""
 
 from __future__ import annotations
 
@@ -149,8 +149,7 @@ class AutoCoderAgent(Constructor):
         return resolution_of(report, tracker.last.state if tracker.last else None)
 
 
-# `autocoder_jupyter.load("growth")`: a recorded function, callable without its cell and without a model.
-
+# `load`: a recorded function, callable without its cell and without a model
 
 LONGEST = 500
 """Characters of the reason of a failed run."""

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from autocoder_jupyter.calls.binding import checked_value
 from autocoder_jupyter.calls.outputs import field_names
-from autocoder_jupyter.contracts.applying import backend_of, contract_of, kind_of
+from autocoder_jupyter.contracts.describing import backend_of, contract_of, kind_of
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.kinds.table import KINDS, WHOLE, elements_of
 from autocoder_jupyter.request import Contract, Example, Request
@@ -62,7 +62,7 @@ def folder_name(words: str) -> str:
 
 
 async def fetched_examples(examples: Iterable[Any]) -> list[Any]:
-    """The examples; what is data of Flyte in them is on this machine. What is no example is refused later."""
+    """The examples, with data of Flyte fetched to this machine. Invalid examples are refused later."""
     return [
         tuple([await _fetched_side(side) for side in example]) if isinstance(example, tuple) else example
         for example in examples

@@ -27,9 +27,10 @@ if TYPE_CHECKING:
     from autocoder_jupyter.engine.start import Draft
 
 
-# Exports OpenTelemetry spans of a finished generation, if the process uses OpenTelemetry. It does not import it.
+# OpenTelemetry spans
 #
-# Spans have only names of stages, tests and tools, times and numbers of tokens.
+# OpenTelemetry is never imported here, only used if the process has imported it. Spans have names of stages, tests and
+# tools, times and numbers of tokens, and nothing of the data.
 
 
 def export_spans(report: Report) -> None:
@@ -69,8 +70,7 @@ def _nanoseconds(seconds: float) -> int:
     return int(seconds * 1e9)
 
 
-# What the docstring of this file says.
-
+# The generation
 
 Approve = Callable[[tuple[str, ...]], Awaitable[bool]]
 Ask = Callable[[tuple[PlanQuestion, ...]], Awaitable[tuple[str, ...] | None]]
@@ -90,12 +90,11 @@ async def generate_report(
     """Run the engine. A cancel stops the model's answer and kills the sandbox.
 
     Raises:
-        AutocodeError: no generation is possible: no key, no sandbox, data that cannot cross.
+        AutocodeError: no generation is possible: no key, no sandbox, data that cannot be sent to it.
     """
     from autocoder_jupyter.models.client import LiteLLMModel
     from autocoder_jupyter.models.process import RemoteModel
-    from autocoder_jupyter.models.protocol import LockedModel
-    from autocoder_jupyter.models.replay import ReplayingModel
+    from autocoder_jupyter.models.replay import LockedModel, ReplayingModel
 
     _require_lock_can_hold(config)
     write_log(tracker, config.log, lambda: journal.run_id)

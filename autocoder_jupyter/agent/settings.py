@@ -37,5 +37,5 @@ def freeze(config: AgentConfig, given: Mapping[str, Any]) -> None:
         object.__setattr__(config, setting, value)
     for setting, backend in sorted(without_effect(config.backend).items()):
         if getattr(config, setting) != RECORDS[setting].default:
-            told = f'{setting} has no effect with backend="{config.backend}"; it is for backend="{backend}".'
-            warnings.warn(told, stacklevel=3)
+            message = f'{setting} has no effect with backend="{config.backend}"; it is for backend="{backend}".'
+            warnings.warn(message, stacklevel=3)

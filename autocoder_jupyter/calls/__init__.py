@@ -1,6 +1,13 @@
-"""Calling a finished function: its signature, arguments and options, the call in the sandbox, its cache and outputs.
+"""Calls of a finished function: its arguments, the call in the sandbox, its cache and its outputs.
 
-Calls of a finished `function`: its `interface` (signature, docstring), arguments (`binding`, `values`), the options
-of a call (`option_specs`: what a user can set), the `call` itself in its sandbox (`runtime`), its turn (`queue`),
-cache, outputs; `callable`: the common part of result and task.
+The package may import `sandbox`, `data`, `contracts` and what is below them, and not the engine.
+
+- `function`: all that a call needs, the signature and docstring, and what is known from earlier calls
+- `options`: the options of a call
+- `binding`: checks the arguments and binds them to inputs
+- `call`: the queue of calls, the work on a worker, the call
+- `callable`: the base of results and tasks that can be called
+- `outputs`: one value or a named tuple, and files in their final place
+- `outcome_cache`: outcomes on disk
+- `runtime`: the sandbox and its pool
 """

@@ -1,4 +1,4 @@
-"""Bind the arguments of a call to the inputs of the function."""
+"""Check the arguments of a call, and bind them to the inputs of the function. Nothing runs in a sandbox here."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.calls.function import Function
-from autocoder_jupyter.calls.option_specs import OPTIONS
+from autocoder_jupyter.calls.options import OPTIONS
 from autocoder_jupyter.errors import DataDrift, InvalidRequest
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.kinds.table import misfit as element_types_misfit
@@ -21,8 +21,7 @@ from autocoder_jupyter.untrusted.parsing import visible
 if TYPE_CHECKING:
     from autocoder_jupyter.data.columns_read import ColumnsRead
 
-
-# Check whether a value has the declared type of an input, before anything runs.
+# Types of values
 
 
 def checked_value(spec: InputSpec, value: Any) -> Any:
@@ -77,7 +76,7 @@ def _kind(value: Any) -> str:
     return "None" if value is None else f"{type(value).__name__}"
 
 
-# What the docstring of this file says.
+# Binding
 
 
 def split(function: Function, keywords: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -110,9 +109,9 @@ def bind(
             if function.renames:
                 bound[spec.name] = _with_own_names(function, spec.name, bound[spec.name], notes)
             if spec.name in function.contracts:
-                bound[spec.name] = _as_agreed(function, spec.name, bound[spec.name])
+                bound[spec.name] = _validated(function, spec.name, bound[spec.name])
             if KINDS[spec.type].form == "table":
-                bound[spec.name] = _of_same_shape(function, spec.name, bound[spec.name], notes)
+                bound[spec.name] = _with_recorded_dtypes(function, spec.name, bound[spec.name], notes)
         elif spec.name in function.samples:
             bound[spec.name] = checked_value(spec, function.samples[spec.name])
         elif spec.required:
@@ -168,7 +167,7 @@ def misfit(function: Function, name: str, value: Any) -> str:
         if function.renames:
             checked = _with_own_names(function, name, checked, None)
         if KINDS[spec.type].form == "table":
-            _of_same_shape(function, name, checked)
+            _with_recorded_dtypes(function, name, checked)
     except (InvalidRequest, DataDrift) as error:
         return error.what
     return ""
@@ -200,7 +199,7 @@ def by_name(function: Function, positional: Sequence[Any], keywords: Mapping[str
 
 
 def _with_own_names(function: Function, name: str, value: Any, notes: list[str] | None) -> Any:
-    """The table with the names that the function reads, as the user has said (`--rename`)."""
+    """The table with the column names that the function reads (`--rename`)."""
     from autocoder_jupyter.data.renames import renamed
 
     table, used = renamed(value, function.renames)
@@ -209,8 +208,8 @@ def _with_own_names(function: Function, name: str, value: Any, notes: list[str] 
     return table
 
 
-def _as_agreed(function: Function, name: str, value: Any) -> Any:
-    """The table as its contract returns it. A sample has been checked before."""
+def _validated(function: Function, name: str, value: Any) -> Any:
+    """The table as its contract returns it. A sample was validated before."""
     if value is function.samples.get(name):
         return value
     from autocoder_jupyter.contracts.applying import checked_input
@@ -222,7 +221,7 @@ def _samples_left(function: Function) -> str:
     return "" if function.samples or function.defaults else " The samples of the generation were not kept."
 
 
-def _of_same_shape(function: Function, name: str, value: Any, notes: list[str] | None = None) -> Any:
+def _with_recorded_dtypes(function: Function, name: str, value: Any, notes: list[str] | None = None) -> Any:
     """The table with the dtypes of the samples, where the difference is only one of representation."""
     shape = function.shapes.get(name)
     if shape is None or value is function.samples.get(name):
@@ -235,9 +234,9 @@ def _of_same_shape(function: Function, name: str, value: Any, notes: list[str] |
     reads = columns_read(function.code, function.inputs)
     sentence = check_drift(name, value, shape, reads)
     if sentence:
-        why, hint = _of_a_group(function, value)
+        why, hint = _group_hint(function, value)
         if not why:
-            hint = _way_out(function, name, value, shape, reads) or hint
+            hint = _conversion_hint(function, name, value, shape, reads) or hint
         raise DataDrift(sentence, why=why, hint=hint)
     if shape.get("type") != "DataFrame":
         return value
@@ -246,7 +245,7 @@ def _of_same_shape(function: Function, name: str, value: Any, notes: list[str] |
     return restore_dtypes(value, shape, reads)
 
 
-def _way_out(function: Function, name: str, value: Any, shape: Mapping[str, Any], reads: ColumnsRead) -> str:
+def _conversion_hint(function: Function, name: str, value: Any, shape: Mapping[str, Any], reads: ColumnsRead) -> str:
     """The code that gives a table the columns and dtypes of the sample; "" if nothing is likely to."""
     if shape.get("type") != "DataFrame":
         return ""
@@ -254,18 +253,18 @@ def _way_out(function: Function, name: str, value: Any, shape: Mapping[str, Any]
     from autocoder_jupyter.data.renames import call_with, likely_renames, option_of
     from autocoder_jupyter.data.value_drift import recorded_values
 
-    said = []
+    hints = []
     if pairs := likely_renames(value, shape, recorded_values(function.values.get(name)), reads):
         alike = ", ".join(f"{has!r} is like {reads_!r}" for reads_, has in pairs.items())
         option = option_of(pairs)
         kept = f"; {option} in its cell keeps that with the function" if option else ""
-        said.append(f"{alike}. If it is the same: {call_with(function.name, name, pairs)}{kept}.")
+        hints.append(f"{alike}. If it is the same: {call_with(function.name, name, pairs)}{kept}.")
     if lines := conversions(name, value, shape, reads):
-        said.append(f"To convert: {'; '.join(lines)}")
-    return " ".join(map(visible, said))
+        hints.append(f"To convert: {'; '.join(lines)}")
+    return " ".join(map(visible, hints))
 
 
-def _of_a_group(function: Function, value: Any) -> tuple[str, str]:
+def _group_hint(function: Function, value: Any) -> tuple[str, str]:
     """Why a frame may lack a column, and what to do. `groupby(…).apply` omits the key columns from each group."""
     if "name" not in vars(value):
         return "", "Bring the frame into that form, or run the cell again with the new one."

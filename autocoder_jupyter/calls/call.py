@@ -14,7 +14,7 @@ from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from typing import Any, Generic, TypeVar
 
-from autocoder_jupyter.calls import function as outcome_cache
+from autocoder_jupyter.calls import outcome_cache
 from autocoder_jupyter.calls.binding import bind, takes_long
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import CallOptions
@@ -50,7 +50,9 @@ from autocoder_jupyter.types import Resources, parse_memory
 from autocoder_jupyter.types.of_flyte import all_fetched, given_back, has_data_of_flyte
 from autocoder_jupyter.untrusted.parsing import visible
 
-# The queue of calls. As many run at once as there are cores and memory; the others wait, first come first served.
+# Queue
+#
+# As many calls run at once as there are cores and memory; the others wait, first come first served.
 #
 # A waiting call has no thread and no worker, so any number of calls can wait. The generation of functions does not wait
 # here: it needs two workers at a time, and would wait for itself.
@@ -128,7 +130,7 @@ _lock = threading.Lock()
 
 def shared_queue() -> CallQueue:
     """The queue of this process. A forked process has its own, because its parent's calls do not run in it."""
-    from autocoder_jupyter.sandbox.host.pool import free_memory, usable_cores
+    from autocoder_jupyter.sandbox.host.capacity import free_memory, usable_cores
 
     with _lock:
         if os.getpid() not in _queues:
@@ -136,8 +138,7 @@ def shared_queue() -> CallQueue:
         return _queues[os.getpid()]
 
 
-# Work on a worker for calls: waits for its turn, provides the environment, lends a worker, and tries again.
-
+# Work on a worker: its turn, the environment, and retries
 
 T = TypeVar("T")
 
@@ -199,7 +200,7 @@ class OnWorker(Generic[T]):
                     built_in=self._function.sandbox,
                 )
                 has_worked = has_worked or runtime.worked
-                values = self._attempt_in_a_whole_environment(runtime)
+                values = self._attempt_with_repair(runtime)
             except (EngineGone, SandboxCrash, SandboxUnavailable) as error:
                 self._stop.raise_if_cancelled()
                 if runtime is not None and not isinstance(error, SandboxCrash):
@@ -217,7 +218,7 @@ class OnWorker(Generic[T]):
             self._stop.wait(pause)
             pause *= 2
 
-    def _attempt_in_a_whole_environment(self, runtime: Runtime) -> T:
+    def _attempt_with_repair(self, runtime: Runtime) -> T:
         """Do the work; do it once more if it failed because files of the environment are missing or damaged."""
         try:
             return self._attempt(runtime)
@@ -274,8 +275,7 @@ async def in_turn(name: str, on_worker: OnWorker[T], options: CallOptions, work:
     return await background.on_loop(waiting())
 
 
-# What the docstring of this file says.
-
+# The call
 
 K = TypeVar("K")
 

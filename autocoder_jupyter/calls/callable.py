@@ -10,9 +10,8 @@ from typing import Any, Generic, Protocol, TypeVar, overload
 
 from autocoder_jupyter.calls.binding import split
 from autocoder_jupyter.calls.call import call
-from autocoder_jupyter.calls.function import Function
+from autocoder_jupyter.calls.function import Function, Interface
 from autocoder_jupyter.calls.options import CallOptions
-from autocoder_jupyter.calls.outputs import Interface
 from autocoder_jupyter.calls.runtime import runtime_for
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.errors import (
@@ -23,10 +22,9 @@ from autocoder_jupyter.errors import (
     UncheckedContractWarning,
 )
 
-# Warnings about calls that succeeded.
+# Warnings about calls that succeeded
 
-
-_MOST = 10_000
+_MAX_SHOWN = 10_000
 
 _shown: set[str] = set()
 """Texts that were shown in this process."""
@@ -35,7 +33,7 @@ _shown: set[str] = set()
 def warn_once(notes: Iterable[str], category: type[Warning] = DriftWarning) -> None:
     """Warn once per text, with the line of the caller outside of this package."""
     for note in notes:
-        if note not in _shown and len(_shown) < _MOST:
+        if note not in _shown and len(_shown) < _MAX_SHOWN:
             _shown.add(note)
             warn(note, category)
 
@@ -63,8 +61,7 @@ def _own_frames() -> int:
     return count
 
 
-# What the docstring of this file says.
-
+# Callable objects with the signature and docstring of a function
 
 Owner = TypeVar("Owner")
 T = TypeVar("T")
@@ -111,7 +108,7 @@ class DocumentationOfInstance:
     def __get__(self, instance: HasInterface | None, owner: type) -> str | None:
         if instance is None:
             return self._of_class
-        return f"{instance.interface.documentation()}\n\nWhat else there is of it: help({owner.__name__})."
+        return f"{instance.interface.documentation()}\n\nFor its other attributes: help({owner.__name__})."
 
 
 class Called:

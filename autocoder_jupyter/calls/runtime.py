@@ -45,7 +45,7 @@ class Runtime:
 
 _lock = threading.Lock()
 _runtimes: dict[tuple[int, str, ImageConfig, SandboxMinimum], Runtime] = {}
-"""By process id: a forked process must not use the workers of its parent."""
+"""By process id, because a forked process must not use the workers of its parent."""
 
 
 def runtime_for(

@@ -1,15 +1,17 @@
-"""Encode the values that cross the border of a sandbox, as Arrow and JSON. Pickle is never used.
+"""Values that cross the border of a sandbox, as Arrow and JSON. Pickle is never used.
 
-A value that would be changed on the way is refused.
+A value that would be changed on the way is refused. The bytes may come from hostile code: they are checked before a
+value is created.
 
 The source of this package is also copied into the sandbox, where its name is `autocoder_codec`. Therefore it imports
-only the standard library, numpy, pandas and pyarrow, and must run with Python 3.10 and pandas 2.2.
+only the standard library, numpy, pandas and pyarrow, and must run with Python 3.10 and pandas 2.2. Both sides may have
+different versions of pandas. A dtype that the reader lacks becomes the nearest one: `str` becomes object before pandas
+2.3.
 
-Both sides may have different versions of pandas. A dtype that the reader lacks becomes the nearest one: `str` becomes
-object before pandas 2.3.
-
-Transfers values into the sandbox and back: Arrow for tables, JSON for the rest; values are checked before they are
-created; it imports nothing else of this package, because it is sent into the sandbox.
+- `values`: every type of value; lists, dicts and scalars
+- `frames`, `labels`, `columns`, `objects`, `geometry`: tables, their labels, and the arrays in them
+- `pictures`, `figure_data`: figures; `files`: files and folders
+- `ipc`: arrays as bytes; `plain`: single values as JSON; `bounded_json`: parses JSON from others
 """
 
 from __future__ import annotations

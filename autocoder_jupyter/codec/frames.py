@@ -19,8 +19,7 @@ from .ipc import ArrowReader, ArrowWriter
 from .labels import read_array, read_index, require_unique, write_array, write_index
 from .plain import Corrupt, TypeMismatch, Unencodable, canonical_nan, from_json, to_json
 
-# `Encoded`, the result of `encode`, and its digest.
-
+# Encoded values and their digest
 
 _LAYOUT_KEYS = ("size", "numbers", "texts", "streams")
 
@@ -117,8 +116,7 @@ def _hash_bytes(digest: Any, array: Any) -> None:
     digest.update(view[array.offset * width_in_bytes : (array.offset + len(array)) * width_in_bytes])
 
 
-# What the docstring of this file says.
-
+# Tables
 
 MAX_COLUMNS = 100_000
 _MANY_BLOCKS = 100  # with more blocks pandas warns of fragmentation

@@ -1,4 +1,4 @@
-"""Encode the labels of an Index with one level: a range, or an array with a name and a frequency."""
+"""Encode an Index of rows or columns, with one level or several, and categorical arrays."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ import pyarrow as pa
 from .columns import MAX_UNBACKED_ROWS, Note, read_column, strings, write_column
 from .ipc import ArrowReader, ArrowWriter
 from .plain import Corrupt, Unencodable, frequency_name, from_json, to_json, without_collisions
+
+# Labels of one level
 
 WriteArray = Callable[[Any, ArrowWriter, str], Note]
 ReadArray = Callable[[Mapping[str, Any], ArrowReader], Any]
@@ -50,7 +52,7 @@ def read_labels(note: Mapping[str, Any], source: ArrowReader, read: ReadArray, *
         return index
     if (texts := _header_texts(note["values"], source)) is not None:
         kept = _of_texts(tuple(texts), note["values"]["storage"], note["values"]["missing"])
-        hash(name)  # what cannot be hashed is no name
+        hash(name)  # a name must be hashable
         # The public way also copies the name, and takes 20 times as long.
         make = getattr(type(kept), "_simple_new", None)
         return kept.copy(name=name, deep=True) if make is None else make(kept._data.copy(), name=name)
@@ -107,7 +109,7 @@ def _is_named(freq: Any) -> bool:
         return False
 
 
-# Encode one array of pandas or numpy. Categorical arrays are written as codes and categories, others by `columns`.
+# Arrays, categorical ones included
 #
 # pandas does not allow categories that are categorical or have several levels, so no recursion is needed here.
 
@@ -148,7 +150,7 @@ def _read_categorical(note: Mapping[str, Any], source: ArrowReader) -> Any:
     return pd.Categorical.from_codes(codes, dtype=dtype)
 
 
-# An Index of rows or columns, with one level or several.
+# Indexes
 
 
 def write_index(index: Any, out: ArrowWriter, path: str) -> Note:

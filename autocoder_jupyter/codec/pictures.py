@@ -28,12 +28,11 @@ from .figure_data import data_of, specification
 from .frames import Encoded
 from .plain import Corrupt, TypeMismatch, Unencodable
 
-# Check that a PNG is complete, has only known chunks, and is not too large to be shown.
-
+# PNG
 
 MAX_SIDE = 20_000
 MAX_PIXELS = 100_000_000
-PNG_MAX_BYTES = 64 * 2**20
+MAX_PNG_BYTES = 64 * 2**20
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _CHUNKS = (
     b"IHDR",
@@ -52,14 +51,14 @@ _CHUNKS = (
 )
 
 
-def size_of(png: bytes) -> tuple[int, int]:
+def png_size(png: bytes) -> tuple[int, int]:
     """Width and height of a PNG in pixels. The pixels themselves are not decoded.
 
     Raises:
         Corrupt: it is not a PNG, is too large, or has a chunk that is broken, unknown or missing.
     """
-    if len(png) > PNG_MAX_BYTES:
-        raise Corrupt(f"the picture has {len(png)} bytes, more than {PNG_MAX_BYTES}")
+    if len(png) > MAX_PNG_BYTES:
+        raise Corrupt(f"the picture has {len(png)} bytes, more than {MAX_PNG_BYTES}")
     if png[:8] != _SIGNATURE:
         raise Corrupt("the picture is not a PNG")
     position, kinds = 8, []
@@ -87,13 +86,12 @@ def size_of(png: bytes) -> tuple[int, int]:
     return width, height
 
 
-# Rewrite untrusted SVG. Shapes, text and colours are kept; scripts, downloads and links are removed.
+# SVG
 #
-# Only listed elements and attributes are kept. A reference may lead only to a part of the same picture, or to a PNG
-# that is embedded in it.
+# Untrusted SVG is rewritten. Shapes, text and colours are kept; scripts, downloads and links are removed. Only listed
+# elements and attributes are kept. A reference may lead only to a part of the same picture, or to an embedded PNG.
 
-
-MAX_BYTES = 8 * 2**20
+MAX_SVG_BYTES = 8 * 2**20
 _MAX_ELEMENTS = 200_000
 _MAX_DEPTH = 100
 
@@ -126,10 +124,10 @@ TLS, which every start of a worker would wait for."""
 _PNG_ADDRESS = re.compile(r"data:image/png;base64,([A-Za-z0-9+/=\s]+)")
 
 
-def rewritten(svg: bytes) -> bytes:
+def sanitized_svg(svg: bytes) -> bytes:
     """The same picture with its allowed parts only."""
-    if len(svg) > MAX_BYTES:
-        raise Corrupt(f"the SVG has {len(svg)} bytes, more than {MAX_BYTES}")
+    if len(svg) > MAX_SVG_BYTES:
+        raise Corrupt(f"the SVG has {len(svg)} bytes, more than {MAX_SVG_BYTES}")
     writer = _SvgWriter()
     parser = expat.ParserCreate("utf-8", namespace_separator=" ")
     parser.StartDoctypeDeclHandler = _refuse_doctype
@@ -225,14 +223,13 @@ def _leads_inside(tag: str, value: str) -> bool:
     if match is None:
         return False
     try:
-        size_of(base64.b64decode(match[1]))
+        png_size(base64.b64decode(match[1]))
     except (Corrupt, binascii.Error, ValueError):
         return False
     return True
 
 
-# What the docstring of this file says.
-
+# Figures
 
 MAX_SPEC_BYTES = 16 * 2**20
 PREVIEW_SIDES = 640, 520
@@ -316,10 +313,10 @@ def read_picture(header: Mapping[str, Any], payload: memoryview, *, share: int =
     if sizes[2] > MAX_SPEC_BYTES:
         raise Corrupt(f"the figure's data have {sizes[2]} bytes, more than {MAX_SPEC_BYTES}")
     spec = parse(written, Allowance.part(share))
-    width, height = size_of(png) if png else (0, 0)
-    if preview and any(side > most for side, most in zip(size_of(preview), PREVIEW_SIDES, strict=True)):
+    width, height = png_size(png) if png else (0, 0)
+    if preview and any(side > most for side, most in zip(png_size(preview), PREVIEW_SIDES, strict=True)):
         raise Corrupt("the preview of the figure is larger than one is made")
-    safe = rewritten(svg) if svg else b""
+    safe = sanitized_svg(svg) if svg else b""
     return Picture(png, width, height, safe, kind, spec, data_of(kind, spec), preview)
 
 
@@ -336,7 +333,7 @@ def _drawn_png(savefig: Any) -> bytes:
                 "the Figure", f"cannot be drawn ({type(error).__name__}: {error})", "check it with savefig"
             ) from error
         try:
-            size_of(drawn.getvalue())
+            png_size(drawn.getvalue())
         except Corrupt as error:
             problem = str(error)
             continue
@@ -349,7 +346,7 @@ def _preview_of(png: bytes) -> bytes:
 
     Pillow is there wherever matplotlib is.
     """
-    if len(png) <= PREVIEW_BYTES or math.prod(size_of(png)) > _PREVIEW_PIXELS:
+    if len(png) <= PREVIEW_BYTES or math.prod(png_size(png)) > _PREVIEW_PIXELS:
         return b""
     found = b""
     with contextlib.suppress(Exception):
@@ -374,7 +371,7 @@ def _drawn_svg(savefig: Any) -> bytes:
     with contextlib.suppress(Exception), matplotlib.rc_context({"svg.hashsalt": "figure"}):
         savefig(drawn, format="svg", bbox_inches="tight", metadata={"Date": None, "Creator": None})
         text = drawn.getvalue()
-        return rewritten(text[text.index(b"<svg") :]) if len(text) <= MAX_BYTES else b""
+        return sanitized_svg(text[text.index(b"<svg") :]) if len(text) <= MAX_SVG_BYTES else b""
     return b""
 
 

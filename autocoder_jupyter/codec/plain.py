@@ -22,7 +22,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-# The three errors of the codec. They are plain `ValueError`s, because the package is also used in the sandbox.
+# Errors
+#
+# They are plain `ValueError`s, because the package is also used in the sandbox.
 
 
 class Unencodable(ValueError):
@@ -57,8 +59,7 @@ class Corrupt(ValueError):
     """The received bytes were not written by `encode`, or they were damaged."""
 
 
-# Check the keys of a set or dict before it is built from a stranger's values.
-
+# Keys that collide
 
 MOST_COLLISIONS = 1_000
 """Most keys of one set or dict that have the hash of another key."""
@@ -68,9 +69,9 @@ def without_collisions(keys: list[Any]) -> list[Any]:
     """Return `keys` if few of them have the same hash.
 
     Keys with the same hash are compared with each other, which takes quadratic time. The hash of a number is the
-    number modulo a prime, and that of a tuple follows from its items, so hostile code can easily make such keys.
-    The hash of a text
-    is random. Every reader of sets, and of dicts whose keys are not all texts, calls this before it builds one.
+    number modulo a prime, and that of a tuple follows from its items, so hostile code can easily make such keys. The
+    hash of a text is random. Every reader of sets, and of dicts whose keys are not all texts, calls this before it
+    builds one.
 
     Raises:
         Corrupt: more than `MOST_COLLISIONS` keys have the hash of another key.
@@ -80,10 +81,11 @@ def without_collisions(keys: list[Any]) -> list[Any]:
     return keys
 
 
-# Encode time zones by name or by offset. A zone without a name (one of dateutil, or from a file) is refused.
+# Time zones
+#
+# They are written by name or by offset. A zone without a name (one of dateutil, or from a file) is refused.
 
-
-_KEY = re.compile(r"[A-Za-z0-9_+\-]+(/[A-Za-z0-9_+\-]+){0,3}")
+_ZONE_NAME = re.compile(r"[A-Za-z0-9_+\-]+(/[A-Za-z0-9_+\-]+){0,3}")
 
 
 def zone_to_json(zone: dt.tzinfo | None, path: str) -> dict[str, Any] | None:
@@ -110,7 +112,7 @@ def zone_from_json(value: Any) -> dt.tzinfo | None:
         offset = dt.timedelta(days, seconds, microseconds)
         return dt.timezone(offset) if offset else dt.timezone.utc  # noqa: UP017
     key = value["zone"]
-    if not isinstance(key, str) or len(key) > 100 or not _KEY.fullmatch(key):
+    if not isinstance(key, str) or len(key) > 100 or not _ZONE_NAME.fullmatch(key):
         raise Corrupt(f"{str(key)[:100]!r} is not a time zone")
     if value.get("pytz"):
         pytz = _pytz()
@@ -127,14 +129,12 @@ def _pytz() -> Any:
     return sys.modules.get("pytz")
 
 
-# What the docstring of this file says.
-
+# Values
 
 TAG = "$"
 MAX_DEPTH = 64
-_ENCODER = json.JSONEncoder(
-    separators=(",", ":"), allow_nan=False
-)  # shared by all cells: creating an encoder costs more than using it
+_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+"""Shared by all cells: creating an encoder costs more than using it."""
 
 _NUMBER = re.compile(r"[<>|=]?(b1|i[1248]|u[1248]|f[248]|c8|c16)")
 _TIME = re.compile(r"[<>=]?[mM]8(\[\d{0,6}(Y|M|W|D|h|m|s|ms|us|ns)\])?")

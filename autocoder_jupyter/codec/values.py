@@ -17,10 +17,11 @@ from .frames import Encoded, read_frame, read_series, write_frame, write_series
 from .pictures import read_picture, write_picture
 from .plain import Corrupt, TypeMismatch, Unencodable, dumps, from_json, to_json
 
-# Encode a list of tables or figures, and a dict of them: each as a value of its own, one after the other.
+# Lists and dicts of tables and figures
+#
+# Each element is encoded as a value of its own, one after the other.
 
-
-CONTAINERS_KINDS = ("DataFrame", "Series", "Figure")
+PART_KINDS = ("DataFrame", "Series", "Figure")
 """The types that a list or dict may hold as parts."""
 
 MOST_PARTS = 256
@@ -34,14 +35,14 @@ def write_parts(value: Any, encode: Encode) -> Encoded | None:
     """Encode a list or dict whose elements are all tables or figures; None if the first element is none of these.
 
     Raises:
-        Unencodable: another element is none, a key is no text, or there are too many.
+        Unencodable: another element is of another type, a key is not a string, or there are too many.
         TypeMismatch: see `encode`.
     """
     name = "dict" if isinstance(value, dict) else "list"
     items = list(value.values()) if isinstance(value, dict) else list(value)
-    if not items or not _kind_of(items[0]):
+    if not items or not _part_kind(items[0]):
         return None
-    kinds = list(map(_kind_of, items))
+    kinds = list(map(_part_kind, items))
     if "" in kinds:
         raise Unencodable(f"the {name}", f"holds a {kinds[0]} and other values", "return these as outputs of their own")
     if len(items) > MOST_PARTS:
@@ -69,7 +70,7 @@ def read_parts(
     values, start = [], 0
     for part in parts:
         if (
-            part["type"] not in CONTAINERS_KINDS
+            part["type"] not in PART_KINDS
             or type(part["size"]) is not int
             or not 0 <= part["size"] <= len(payload) - start
         ):
@@ -87,8 +88,8 @@ def read_parts(
     return dict(zip(keys, values, strict=True))
 
 
-def _kind_of(value: Any) -> str:
-    """The type as a part; "" if it is none."""
+def _part_kind(value: Any) -> str:
+    """The type of an element that is encoded by itself; "" for any other value."""
     if isinstance(value, pd.DataFrame):
         return "DataFrame"
     if isinstance(value, pd.Series):
@@ -99,14 +100,16 @@ def _kind_of(value: Any) -> str:
     return "Figure" if is_drawn or specification(value)[0] else ""
 
 
-# Encode declared single values as JSON text: text, numbers, times, dicts and lists.
+# Scalars
+#
+# Declared single values are JSON text: text, numbers, times, dicts and lists.
 
 
 def write_scalar(value: Any, type_name: str) -> Encoded:
     """Encode a value that is declared as one of `SCALARS`."""
-    _, convert = _KINDS[type_name]
+    _, convert = _SCALAR_TYPES[type_name]
     converted = convert(value)
-    if converted is _NOT_ONE:
+    if converted is _MISMATCH:
         raise TypeMismatch(type_name, _describe(value))
     text = dumps(to_json(converted, f"the {type_name}", simplify=True)).encode("ascii")
     return Encoded({"type": type_name, "size": len(text)}, (memoryview(text),))
@@ -115,14 +118,15 @@ def write_scalar(value: Any, type_name: str) -> Encoded:
 def read_scalar(header: Mapping[str, Any], payload: memoryview) -> Any:
     """The value that was written."""
     type_name = header["type"]
-    kind, _ = _KINDS[type_name]
+    kind, _ = _SCALAR_TYPES[type_name]
     value = from_json(parse(payload, Allowance()))
     if type(value) is not kind:
         raise Corrupt(f"a {type(value).__name__} where a {type_name} belongs")
     return value
 
 
-_NOT_ONE = object()
+_MISMATCH = object()
+"""The result of a conversion of a value that has another type than declared."""
 
 
 def _describe(value: Any) -> str:
@@ -131,33 +135,33 @@ def _describe(value: Any) -> str:
 
 
 def _as_str(value: Any) -> Any:
-    return str.__str__(value) if isinstance(value, str) else _NOT_ONE
+    return str.__str__(value) if isinstance(value, str) else _MISMATCH
 
 
 def _as_int(value: Any) -> Any:
     return (
         int(value)
         if isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.timedelta64))
-        else _NOT_ONE
+        else _MISMATCH
     )
 
 
 def _as_float(value: Any) -> Any:
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (float, int, np.floating, np.integer)):
-        return _NOT_ONE
+        return _MISMATCH
     try:
         return float(value)
     except OverflowError:
-        return _NOT_ONE
+        return _MISMATCH
 
 
 def _as_bool(value: Any) -> Any:
-    return bool(value) if isinstance(value, (bool, np.bool_)) else _NOT_ONE
+    return bool(value) if isinstance(value, (bool, np.bool_)) else _MISMATCH
 
 
 def _as_datetime(value: Any) -> Any:
     if value is pd.NaT or not isinstance(value, dt.datetime):
-        return _NOT_ONE
+        return _MISMATCH
     if isinstance(value, pd.Timestamp):
         _refuse_nanoseconds(value.nanosecond, "datetime")
         return value.to_pydatetime()
@@ -165,12 +169,12 @@ def _as_datetime(value: Any) -> Any:
 
 
 def _as_date(value: Any) -> Any:
-    return value if isinstance(value, dt.date) and not isinstance(value, dt.datetime) else _NOT_ONE
+    return value if isinstance(value, dt.date) and not isinstance(value, dt.datetime) else _MISMATCH
 
 
 def _as_timedelta(value: Any) -> Any:
     if value is pd.NaT or not isinstance(value, dt.timedelta):
-        return _NOT_ONE
+        return _MISMATCH
     if isinstance(value, pd.Timedelta):
         _refuse_nanoseconds(value.nanoseconds, "timedelta")
         return value.to_pytimedelta()
@@ -184,14 +188,14 @@ def _refuse_nanoseconds(nanoseconds: int, type_name: str) -> None:
 
 
 def _as_dict(value: Any) -> Any:
-    return dict(value) if isinstance(value, dict) else _NOT_ONE
+    return dict(value) if isinstance(value, dict) else _MISMATCH
 
 
 def _as_list(value: Any) -> Any:
-    return list(value) if isinstance(value, list) else _NOT_ONE
+    return list(value) if isinstance(value, list) else _MISMATCH
 
 
-_KINDS: dict[str, tuple[type, Callable[[Any], Any]]] = {
+_SCALAR_TYPES: dict[str, tuple[type, Callable[[Any], Any]]] = {
     "str": (str, _as_str),
     "int": (int, _as_int),
     "float": (float, _as_float),
@@ -204,11 +208,10 @@ _KINDS: dict[str, tuple[type, Callable[[Any], Any]]] = {
 }
 """For each type name, the Python type that the reader gets, and the function that converts a value to it."""
 
-SCALARS = tuple(_KINDS)
+SCALARS = tuple(_SCALAR_TYPES)
 
 
-# What the docstring of this file says.
-
+# Every type
 
 _WRITERS: Mapping[str, Callable[[Any], Encoded]] = {
     "DataFrame": write_frame,
@@ -217,7 +220,6 @@ _WRITERS: Mapping[str, Callable[[Any], Encoded]] = {
     "Dir": write_dir,
     "Figure": write_picture,
 }
-
 
 KINDS = (*SCALARS, *_WRITERS)
 """The names of all types of values that can cross."""

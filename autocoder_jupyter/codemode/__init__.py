@@ -6,10 +6,10 @@
 
 The interface for displays:
 
-- `AgentResult` (`result`): frozen; `summary`, `charts`, `value`, `output`, `code`, `blocks`, `calls`, `usage`, `state`,
+- `AgentResult`: frozen; `summary`, `charts`, `value`, `output`, `code`, `blocks`, `calls`, `usage`, `state`,
   `error`, `history`, `run_id`, `notes`.
-- `run(…, on_event=listener)`: called with the frozen records of `events`, on the loop's thread; `Finished` is last.
-- `CodeModeAgent(approve=…)`: `approve(ApprovalRequest)` (`approval`), async or blocking, answers `"allow"`, `"always"`,
+- `run(…, on_event=listener)`: called with the frozen records of `run.events`, on the loop's thread; `Finished` is last.
+- `CodeModeAgent(approve=…)`: `approve(ApprovalRequest)`, async or blocking, answers `"allow"`, `"always"`,
   `"deny"` or `"never"`; the second and fourth hold for all calls of that tool by this agent.
 - `run(…, history=result.history)` continues a conversation, also in another process: blocks of the history that are in
   the journal are run again with the recorded outcomes of their calls.
@@ -18,7 +18,15 @@ The interface for displays:
   `locked=True` never asks a model.
 - Cancelling the awaiting task, or an interrupt, ends the sandbox's process at once.
 
-Code mode: a model answers with code that calls the user's tools.
+The files of the room:
+
+- `agent`: the agent, its models and its result; `conversation`: one run, with the texts for the model
+- `tools`: the user's functions as tools; `calls`: calls of tools, and the user's approval
+- `tables`: what a program sees of tables; `operations`: what is computed on them
+- `interpreter`, `interpreter_process`, `monty_session`: the sandbox, from the kernel down to Monty
+- `values`: values between notebook, sandbox, record and text; `journal`: the record; `limits`: the limits of a program
+
+Of an engine it imports only journal and budget.
 """
 
 from __future__ import annotations

@@ -17,11 +17,11 @@ from typing import Any
 from autocoder_jupyter.agent.place import journal_root as default_journal_root
 from autocoder_jupyter.codemode import tables as handles
 from autocoder_jupyter.codemode.calls import IN_THREAD, Approve, Consent, ToolCalls
-from autocoder_jupyter.codemode.conversation import CodeConversation, Rules, Talk, checked_history, system_prompt
+from autocoder_jupyter.codemode.conversation import CodeConversation, Rules, Transcript, checked_history, system_prompt
 from autocoder_jupyter.codemode.interpreter import CodeInterpreter
 from autocoder_jupyter.codemode.journal import ConversationJournal, Memory, block_key, run_id_of
 from autocoder_jupyter.codemode.limits import Limits
-from autocoder_jupyter.codemode.tables import FailedOnData, Sight
+from autocoder_jupyter.codemode.tables import FailedOnData, Visibility
 from autocoder_jupyter.codemode.tools import Functions, Tool, declaration, stubs, toolbox
 from autocoder_jupyter.codemode.values import Shown
 from autocoder_jupyter.concurrency import background, file_locks
@@ -40,7 +40,7 @@ from autocoder_jupyter.types.of_flyte import all_fetched
 from autocoder_jupyter.untrusted.plain_json import valid_unicode
 from autocoder_jupyter.versions.request_lock import hold_lock, holder_words, lock_of
 
-# The model of a conversation: litellm or a function of the user, with recorded answers replayed.
+# Models
 
 
 CallLLM = Callable[[str, str, list[dict[str, str]]], "Awaitable[str] | str"]
@@ -67,7 +67,7 @@ class CalledModel:
         except Exception as error:
             raise ModelError(f"call_llm failed: {type(error).__name__}: {error}.") from error
         if not isinstance(answer, str):
-            raise ModelError(f"call_llm must return a text, not {type(answer).__name__}.")
+            raise ModelError(f"call_llm must return a string, not {type(answer).__name__}.")
         answer = valid_unicode(answer)
         listener.on_text(answer)
         return Exchange(
@@ -93,7 +93,7 @@ def _split(messages: tuple[Mapping[str, Any], ...]) -> tuple[str, list[dict[str,
     return system, [dict(message) for message in messages if message["role"] != "system"]
 
 
-# The result of a run of code mode: the answer, the code, and the calls of tools.
+# The result
 
 
 @dataclass(frozen=True)
@@ -146,14 +146,13 @@ class AgentResult:
         return self.error is None
 
 
-# What the docstring of this file says.
+# The agent
 
 
 FOLDER_NAME = "tools"
 """The default folder of conversations in `.autocode`."""
 
-
-_ELSEWHERE = "Another kernel{holder} works on the same request. This one waits for it, and uses what it recorded."
+_ELSEWHERE = "Another kernel{holder} works on the same request. This one waits for it, and uses its recorded answers."
 
 
 @dataclass(frozen=True)
@@ -239,14 +238,14 @@ class CodeModeAgent:
         self.name = check.identifier("name", name)
         self.share: Share = RECORDS["share"].checked(share)
         hidden, masked = RECORDS["hide"].checked(hide), RECORDS["mask"].checked(mask)
-        self._sight = Sight(self.share, frozenset(hidden), frozenset(masked))
+        self._visibility = Visibility(self.share, frozenset(hidden), frozenset(masked))
         self.limits = limits or Limits()
         self._rules = Rules(
             check.count("max_turns", max_turns, least=1), check.count("max_retries", max_retries, least=0)
         )
         self._call_llm = call_llm
         self._consent = Consent(approve)
-        self._reached = ModelConfig(
+        self._model_config = ModelConfig(
             model=self.model,
             api_key=RECORDS["api_key"].checked(api_key),
             api_base=RECORDS["api_base"].checked(api_base),
@@ -258,7 +257,7 @@ class CodeModeAgent:
         self._cache: CachePolicy = RECORDS["cache"].checked(cache)
         self._locked = RECORDS["locked"].checked(locked)
         prefix = None if system_prompt_prefix is None else check.text("system_prompt_prefix", system_prompt_prefix)
-        about = [handles.about(self._sight), self._functions.about()]
+        about = [handles.about(self._visibility), self._functions.about()]
         self._system = system_prompt(self._tools, prefix, about, _texts(skills))
         self._memories: dict[Path, Memory] = {}
 
@@ -287,7 +286,7 @@ class CodeModeAgent:
 
     def described(self, frames: Mapping[str, Any]) -> str:
         """The text about frames for the model: the columns that it may know."""
-        return handles.described(frames, self._sight)
+        return handles.described(frames, self._visibility)
 
     @property
     def tools(self) -> Mapping[str, Tool]:
@@ -358,8 +357,8 @@ class CodeModeAgent:
         memory = self._memories.setdefault(root, Memory())
         journal = ConversationJournal(root, self.name, self._cache, memory)
         run_id = run_id_of(json.dumps([self.model, self._system, messages]))
-        shown = Shown(self.limits.observation, shapes=self._sight.is_everything)
-        frames = handles.Frames(self._sight, self.limits, tables)
+        shown = Shown(self.limits.observation, shapes=self._visibility.is_everything)
+        frames = handles.Frames(self._visibility, self.limits, tables)
         budget = Budget(tokens=self._max_tokens, cost=self._max_cost, seconds=self._max_seconds)
         tools = {**self._tools, **self._functions.tools()}
         calls = ToolCalls(
@@ -392,14 +391,14 @@ class CodeModeAgent:
             rules=self._rules,
             tracker=tracker,
         )
-        talk = Talk(messages)
+        transcript = Transcript(messages)
 
         async def converse() -> None:
             async with _alone(journal, run_id, tracker) as alone:
                 await background.call_blocking(lambda: journal.begin(run_id, alone=alone))
                 for tool in (*self._tools.values(), *self._functions.generated):
                     await tool.require_sandbox()
-                await conversation.run(talk)
+                await conversation.run(transcript)
 
         try:
             finished, error = await self._ended(converse())
@@ -413,19 +412,19 @@ class CodeModeAgent:
         run = tracker.run.apply(finished, tracker.stop())
         return AgentResult(
             code=run.code,
-            charts=talk.charts,
-            summary=talk.summary,
+            charts=transcript.charts,
+            summary=transcript.summary,
             error=None if error is None else str(error),
             attempts=len(run.blocks),
-            value=talk.value,
+            value=transcript.value,
             output="".join(block.printed for block in run.blocks),
             calls=run.calls,
             blocks=run.blocks,
             usage=budget.used,
             state=finished.state,
             turns=run.turn,
-            history=tuple(talk.messages),
-            exchanges=tuple(talk.exchanges),
+            history=tuple(transcript.messages),
+            exchanges=tuple(transcript.exchanges),
             run_id=journal.run_id,
             seconds=run.seconds,
             notes=notes,
@@ -439,7 +438,7 @@ class CodeModeAgent:
                 await run
         except TimeoutError:
             error: AutocodeError = BudgetSpent(
-                f"The {self._max_seconds:g} seconds of this run are over.",
+                f"The run exceeded its limit of {self._max_seconds:g} seconds.",
                 hint="Raise max_seconds; recorded answers and calls are not repeated.",
                 limit="max_seconds",
             )
@@ -447,8 +446,8 @@ class CodeModeAgent:
             error = raised
         except FailedOnData as raised:
             error = AutocodeError(
-                f"An operation of the code on a table could not be done: {raised}.",
-                why="The model is not told, because what failed depends on rows that are not shared with it.",
+                f"An operation of the code on a table failed: {raised}.",
+                why="The model does not see this error, because it depends on rows that are not shared with it.",
                 hint="Check the values of the columns in the code above, or share more (--share, --mask).",
             )
         else:
@@ -459,17 +458,16 @@ class CodeModeAgent:
     def _model(self, journal: ConversationJournal, emit: Emit) -> Any:
         from autocoder_jupyter.models.client import LiteLLMModel
         from autocoder_jupyter.models.process import RemoteModel
-        from autocoder_jupyter.models.protocol import LockedModel
-        from autocoder_jupyter.models.replay import ReplayingModel
+        from autocoder_jupyter.models.replay import LockedModel, ReplayingModel
 
         model: ConfiguredModel
         if self._locked:
-            model = LockedModel(self._reached)
+            model = LockedModel(self._model_config)
         elif self._call_llm is not None:
-            model = CalledModel(self._call_llm, self._reached)
+            model = CalledModel(self._call_llm, self._model_config)
         else:
             here = LiteLLMModel(
-                self._reached,
+                self._model_config,
                 limited=self._max_cost is not None,
                 on_send=journal.add_sent,
                 on_loading=lambda begins: emit(LoadingClient(done=not begins)),
@@ -482,7 +480,7 @@ class CodeModeAgent:
 async def _alone(journal: ConversationJournal, run_id: str, emit: Emit) -> AsyncIterator[bool]:
     """Hold the lock of a run. A second kernel that starts the same run waits, and then uses what this one recorded.
 
-    Gives whether no other process can have the same run open.
+    Yields whether no other process can have the same run open.
     """
     if not journal.records:
         yield False
@@ -495,7 +493,7 @@ async def _alone(journal: ConversationJournal, run_id: str, emit: Emit) -> Async
 def _texts(skills: Iterable[str | os.PathLike[str]]) -> list[str]:
     """Skills as texts; the file of a path is read."""
     if isinstance(skills, str | os.PathLike) or not isinstance(skills, Iterable):
-        raise InvalidRequest("skills must be a list of texts and paths.", hint="Write skills=[…].")
+        raise InvalidRequest("skills must be a list of strings and paths.", hint="Write skills=[…].")
     texts = []
     for skill in skills:
         if not isinstance(skill, os.PathLike):

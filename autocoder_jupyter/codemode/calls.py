@@ -1,4 +1,4 @@
-"""Calls of tools: counted, looked up in the record, approved, made, emitted and recorded."""
+"""Calls of tools: counted, looked up in the record, approved by the user, made, emitted and recorded."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
-from autocoder_jupyter.codemode.journal import ConversationJournal, RecordedOutcome, call_key, encode
+from autocoder_jupyter.codemode.journal import ConversationJournal, RecordedOutcome, call_key
 from autocoder_jupyter.codemode.tables import key_form
 from autocoder_jupyter.codemode.tools import Tool
-from autocoder_jupyter.codemode.values import Crossing, Shown, bounded, is_frame
+from autocoder_jupyter.codemode.values import Crossing, Shown, bounded, encode, is_frame
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.errors import AutocodeError, ContractBroken, InvalidRequest, UnsupportedData
 from autocoder_jupyter.run.events import (
@@ -32,7 +32,7 @@ from autocoder_jupyter.types import ToolOutcome
 from autocoder_jupyter.untrusted.parsing import visible_block
 from autocoder_jupyter.untrusted.plain_json import shortened
 
-# Asks the user before a tool marked with `ask` is called. Decisions for the session are kept.
+# Approval
 #
 # The user decides about the complete arguments: each is shown in full, or with its length and hash where it is cut.
 
@@ -152,7 +152,7 @@ class Consent:
         return await answer if inspect.isawaitable(answer) else answer
 
 
-# What the docstring of this file says.
+# Calls
 
 
 SEEN_TYPES = frozenset(
@@ -231,7 +231,7 @@ class _Call:
 
 
 class ToolCalls:
-    """The `Host` of the programs of one run.
+    """The `InterpreterHost` of the programs of one run.
 
     Args:
         most: the maximum number of calls in the run.
@@ -273,12 +273,12 @@ class ToolCalls:
     def call(
         self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], line: int
     ) -> concurrent.futures.Future[Any]:
-        """Start a call. See `interpreter.Host`."""
+        """Start a call. See `interpreter.InterpreterHost`."""
         try:
             begun = self._begun(name, args, kwargs, line)
         except (AutocodeError, TypeError) as error:
             failed: concurrent.futures.Future[Any] = concurrent.futures.Future()
-            failed.set_exception(ToolFailed(*_said(error)))
+            failed.set_exception(ToolFailed(*_builtin_error(error)))
             return failed
         future = self._context.run(asyncio.run_coroutine_threadsafe, self._served(begun), self._loop)
         self._open.add(future)
@@ -344,8 +344,8 @@ class ToolCalls:
                 outcome = RecordedOutcome(error=(error.kind, str(error)), denied=isinstance(error, _Denied))
             raise
         except Exception as error:  # the user's `approve` may raise any error
-            outcome = RecordedOutcome(error=_said(error))
-            raise ToolFailed(*_said(error)) from error
+            outcome = RecordedOutcome(error=_builtin_error(error))
+            raise ToolFailed(*_builtin_error(error)) from error
         finally:
             replayed = outcome is not None and outcome is recorded
             self._ended(call, outcome, 0.0 if replayed else time.monotonic() - started, replayed=replayed)
@@ -364,7 +364,7 @@ class ToolCalls:
         try:
             return self._crossing.inward(outcome.value, call.tool.name, call.key)
         except AutocodeError as error:
-            raise ToolFailed(*_said(error)) from None
+            raise ToolFailed(*_builtin_error(error)) from None
 
     async def _made(self, call: _Call) -> RecordedOutcome:
         """Make the call and record its outcome."""
@@ -415,10 +415,10 @@ class ToolCalls:
         try:
             await background.call_blocking(lambda: self._journal.add_begun(call.key))
         except AutocodeError as error:
-            said = " ".join(filter(None, (error.what, error.why)))
+            why = " ".join(filter(None, (error.what, error.why)))
             raise ToolFailed(
                 "OSError",
-                f"{call.tool.name} was not called. It has effects, and it could not be recorded that it begins: {said}",
+                f"{call.tool.name} was not called. It has effects, and it could not be recorded that it begins: {why}",
             ) from error
 
     async def _answer(self, call: _Call) -> RecordedOutcome:
@@ -427,7 +427,7 @@ class ToolCalls:
         except asyncio.CancelledError:
             raise
         except Exception as error:
-            return RecordedOutcome(error=_said(error))
+            return RecordedOutcome(error=_builtin_error(error))
 
     def _recorded(self, outcome: RecordedOutcome, call: _Call) -> RecordedOutcome:
         """The outcome in recordable form: pandas and numpy scalars as Python values; a value that cannot cross is an
@@ -436,7 +436,7 @@ class ToolCalls:
         try:
             outcome = replace(outcome, value=self._crossing.plain(outcome.value, call.tool.name))
         except AutocodeError as error:
-            outcome = RecordedOutcome(error=_said(error))
+            outcome = RecordedOutcome(error=_builtin_error(error))
         self._journal.add_outcome(call.key, call.tool.name, outcome)
         return outcome
 
@@ -475,7 +475,7 @@ def _kind_of(outcome: RecordedOutcome) -> ToolOutcome:
     return "uncertain" if not outcome.known else "denied" if outcome.denied else "failed"
 
 
-def _said(error: Exception) -> tuple[str, str]:
+def _builtin_error(error: Exception) -> tuple[str, str]:
     """The nearest built-in type of an exception, and its message, which names the original type if it differs."""
     if isinstance(error, ContractBroken):  # its message quotes rows
         return "ValueError", " ".join(error.told.split("\n"))

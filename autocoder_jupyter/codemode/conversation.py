@@ -9,24 +9,24 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from autocoder_jupyter.codemode.calls import BlockScope, ToolCalls
-from autocoder_jupyter.codemode.interpreter import CodeInterpreter, Start
+from autocoder_jupyter.codemode.interpreter import CodeInterpreter, Start, runnable
 from autocoder_jupyter.codemode.journal import ConversationJournal, block_key
-from autocoder_jupyter.codemode.monty_session import Ran
+from autocoder_jupyter.codemode.monty_session import BlockOutcome
 from autocoder_jupyter.codemode.tables import FailedOnData
 from autocoder_jupyter.codemode.tools import Tool, declaration
-from autocoder_jupyter.codemode.values import Crossing, Shown, runnable
+from autocoder_jupyter.codemode.values import Crossing, Shown
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, InvalidRequest
 from autocoder_jupyter.models.faults import exchange_of, stopped
-from autocoder_jupyter.models.protocol import ConfiguredModel, Listener, Meter, Question, Tab
+from autocoder_jupyter.models.protocol import ConfiguredModel, Listener, Meter, Question, SummingMeter
 from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.run.events import CodeEnded, CodeStarted, Retrying, TextStreamed, TokensUsed, TurnBegun
 from autocoder_jupyter.run.tracker import RunTracker
 from autocoder_jupyter.types import Exchange, Usage
 from autocoder_jupyter.untrusted.parsing import complaint
 
-# Reads a model's answer: code to run, a final answer, or an unclear answer.
+# Answers of the model
 
 
 _FENCE = re.compile(r"^[ \t]{0,3}(?P<marks>```+|~~~+)[ \t]*(?P<language>[^\s`]*)[^\n]*$", re.MULTILINE)
@@ -93,7 +93,7 @@ def _blocks(answer: str) -> list[tuple[str, str, str]]:
     return found
 
 
-# The texts for the model: its role, the rules for its answers, the tools, and the outcomes of its code.
+# Texts for the model
 
 
 PERSONA = "You answer a person's requests by writing Python code that calls the tools below, and then in words."
@@ -176,14 +176,14 @@ def unclear(reason: str) -> str:
     return f"{reason}\nNothing was run. Answer with one ```python block, or in words without a block."
 
 
-# What the docstring of this file says.
+# The run
 
 
 Messages = list[dict[str, str]]
 
 
 @dataclass
-class Talk:
+class Transcript:
     """The results of a run so far. They are kept if the run is interrupted."""
 
     messages: Messages
@@ -242,45 +242,47 @@ class CodeConversation:
         self._tracker = tracker
         self._sandbox: CodeInterpreter | None = None
 
-    async def run(self, talk: Talk) -> None:
-        """Run until there is a final answer. It is stored in `talk`."""
-        history = talk.messages[:-1]
+    async def run(self, transcript: Transcript) -> None:
+        """Run until there is a final answer. It is stored in `transcript`."""
+        history = transcript.messages[:-1]
         self._calls.is_from_record = bool(history) and not self._journal.is_known(block_key(history))
         try:
-            await self._go_on(talk)
+            await self._go_on(transcript)
         finally:
-            self._note_known(talk)
+            self._note_known(transcript)
             self._calls.cancel()
             if (sandbox := self._sandbox) is not None:
                 sandbox.kill()
                 await background.call_blocking(lambda: sandbox.__exit__(None, None, None))
 
-    async def _go_on(self, talk: Talk) -> None:
+    async def _go_on(self, transcript: Transcript) -> None:
         failures, error = 0, ""
-        while not talk.summary:
-            if talk.turns >= self._rules.max_turns:
+        while not transcript.summary:
+            if transcript.turns >= self._rules.max_turns:
                 raise BudgetSpent(
-                    f"There is no final answer after {talk.turns} turns.",
+                    f"There is no final answer after {transcript.turns} turns.",
                     hint="Raise max_turns, or split the request.",
                     limit="max_turns",
                 )
-            answer, recorded = await self._asked(talk)
+            answer, recorded = await self._asked(transcript)
             match read_answer(answer):
                 case Final(text):
-                    talk.summary, error = text, ""
+                    transcript.summary, error = text, ""
                 case Unclear(reason):
                     error = reason
-                    _add(talk, "user", unclear(reason))
+                    _add(transcript, "user", unclear(reason))
                 case Code() as code:
-                    ran = await self._ran(code, talk, recorded=recorded)
+                    ran = await self._ran(code, transcript, recorded=recorded)
                     error = ran.error
-                    _add(talk, "user", self._told(code, ran, talk, left=self._rules.max_retries - failures))
+                    _add(
+                        transcript, "user", self._report(code, ran, transcript, left=self._rules.max_retries - failures)
+                    )
             failures = failures + 1 if error else 0
-            self._require_retries(failures, error, talk)
+            self._require_retries(failures, error, transcript)
 
-    def _require_retries(self, failures: int, error: str, talk: Talk) -> None:
+    def _require_retries(self, failures: int, error: str, transcript: Transcript) -> None:
         if failures > self._rules.max_retries:
-            self._reject_answers(talk.exchanges[-failures:], first=talk.turns - failures + 1)
+            self._reject_answers(transcript.exchanges[-failures:], first=transcript.turns - failures + 1)
             raise AutocodeError(
                 f"{failures} {'answer' if failures == 1 else 'answers in a row'} could not be run.",
                 why=f"The last: {self._shown.for_model(error)}",
@@ -303,49 +305,49 @@ class CodeConversation:
             meter,
         )
 
-    async def _asked(self, talk: Talk) -> tuple[str, bool]:
+    async def _asked(self, transcript: Transcript) -> tuple[str, bool]:
         """The model's next answer, and whether it is a recorded one."""
-        talk.turns += 1
-        turn = talk.turns
+        transcript.turns += 1
+        turn = transcript.turns
         self._tracker(TurnBegun(turn, self._rules.max_turns))
-        question = Question("codemode", ({"role": "system", "content": self._system}, *talk.messages))
-        tab, began = Tab(self._budget), time.monotonic()
+        question = Question("codemode", ({"role": "system", "content": self._system}, *transcript.messages))
+        tab, began = SummingMeter(self._budget), time.monotonic()
         try:
             exchange = await self._model.ask(question, self._listener(turn, tab))
-        except BaseException as error:  # also a cancel: what arrived is paid for
+        except BaseException as error:  # also a cancel: the tokens that arrived are paid for
             if (cut := exchange_of(error)) is not None:
-                self._note(talk, cut)
+                self._note(transcript, cut)
             elif tab.spent != Usage():
-                self._note(talk, stopped(question, self._model.config, tab.spent, time.monotonic() - began))
+                self._note(transcript, stopped(question, self._model.config, tab.spent, time.monotonic() - began))
             raise
-        self._note(talk, exchange)
-        _add(talk, "assistant", exchange.answer)
-        if exchange.replayed and not self._journal.is_known(block_key(talk.messages)):
+        self._note(transcript, exchange)
+        _add(transcript, "assistant", exchange.answer)
+        if exchange.replayed and not self._journal.is_known(block_key(transcript.messages)):
             self._calls.is_from_record = True
-        self._note_known(talk)
+        self._note_known(transcript)
         return exchange.answer, exchange.replayed
 
-    def _note_known(self, talk: Talk) -> None:
+    def _note_known(self, transcript: Transcript) -> None:
         if not self._calls.is_from_record:
-            self._journal.add_known(block_key(talk.messages))
+            self._journal.add_known(block_key(transcript.messages))
 
-    def _note(self, talk: Talk, exchange: Exchange) -> None:
-        talk.exchanges.append(exchange)
+    def _note(self, transcript: Transcript, exchange: Exchange) -> None:
+        transcript.exchanges.append(exchange)
         self._tracker(TokensUsed("tools", exchange.usage, self._budget.used, exchange.seconds, exchange.replayed))
 
     # The code
 
-    async def _ran(self, code: Code, talk: Talk, *, recorded: bool) -> Ran:
+    async def _ran(self, code: Code, transcript: Transcript, *, recorded: bool) -> BlockOutcome:
         """Run the block of the last message."""
-        key = block_key(talk.messages)
-        sandbox = await self._ready(talk.messages[:-1])
-        self._tracker(CodeStarted(talk.turns, code.source))
-        self._calls.scope = BlockScope(talk.turns, key, recorded=recorded)
+        key = block_key(transcript.messages)
+        sandbox = await self._ready(transcript.messages[:-1])
+        self._tracker(CodeStarted(transcript.turns, code.source))
+        self._calls.scope = BlockScope(transcript.turns, key, recorded=recorded)
         self._journal.add_block(key)
         try:
             outcome = await self._in_sandbox(sandbox, code.source)
             # Converting a large value takes long and must not block the loop.
-            ran = await background.call_blocking(lambda: self._taken(outcome, talk))
+            ran = await background.call_blocking(lambda: self._taken(outcome, transcript))
         except (FailedOnData, BudgetSpent):
             self._journal.drop_block(key)
             raise
@@ -354,47 +356,47 @@ class CodeConversation:
             await self._closed()
         return ran
 
-    def _taken(self, ran: Ran, talk: Talk) -> Ran:
+    def _taken(self, ran: BlockOutcome, transcript: Transcript) -> BlockOutcome:
         """The outcome with its value converted for the user. If that is not possible, the block has failed."""
         if ran.error:
             return ran
         try:
             value = self._crossing.outward(ran.value, "the final value")
-            talk.charts, talk.summary = _final_answer(value)
+            transcript.charts, transcript.summary = _final_answer(value)
         except AutocodeError as error:
             return replace(ran, error=str(error))
-        talk.value = value
+        transcript.value = value
         return replace(ran, value=value)
 
-    async def _ready(self, said: Messages) -> CodeInterpreter:
-        """The sandbox, with the variables of the blocks in these messages."""
+    async def _ready(self, earlier: Messages) -> CodeInterpreter:
+        """The sandbox, with the variables of the blocks in the earlier messages."""
         if self._sandbox is not None:
             return self._sandbox
         sandbox = await background.call_blocking(lambda: self._start().__enter__())
         self._sandbox = sandbox
-        for number, message in enumerate(said):
-            key = block_key(said[: number + 1])
+        for number, message in enumerate(earlier):
+            key = block_key(earlier[: number + 1])
             code = read_answer(message["content"])
             if message["role"] == "assistant" and isinstance(code, Code) and self._journal.ran(key):
                 self._calls.scope = BlockScope(0, key, restoring=True)
                 if (ran := await self._in_sandbox(sandbox, code.source)).lost:
                     raise AutocodeError(
-                        "What the conversation defined cannot be restored.",
+                        "The variables of the conversation cannot be restored.",
                         why=f"A block of it exceeds a limit now: {self._shown.for_model(ran.error)}",
-                        hint="Begin a new conversation, or raise its limits.",
+                        hint="Start a new conversation, or raise its limits.",
                     )
         return sandbox
 
-    async def _in_sandbox(self, sandbox: CodeInterpreter, source: str) -> Ran:
+    async def _in_sandbox(self, sandbox: CodeInterpreter, source: str) -> BlockOutcome:
         def cancel() -> None:
             self._calls.cancel()
             sandbox.kill()
 
-        def run() -> Ran:
+        def run() -> BlockOutcome:
             try:
                 code = runnable(source, self._reserved)
             except SyntaxError as error:
-                return Ran(error=f"SyntaxError: {complaint(error)}", began=False)
+                return BlockOutcome(error=f"SyntaxError: {complaint(error)}", began=False)
             return sandbox.run(code, self._calls)
 
         return await background.call_blocking(run, on_cancel=cancel)
@@ -406,11 +408,11 @@ class CodeConversation:
 
     # The outcome
 
-    def _told(self, code: Code, ran: Ran, talk: Talk, *, left: int) -> str:
-        """The message to the model about a block, whose end is emitted."""
+    def _report(self, code: Code, ran: BlockOutcome, transcript: Transcript, *, left: int) -> str:
+        """Emit the end of a block, and return the message to the model about it."""
         printed = self._shown.for_model(ran.printed.rstrip()) if ran.printed else ""
         if ran.error:
-            told = failure(
+            message = failure(
                 error=self._shown.for_model(ran.error),
                 printed=printed,
                 began=ran.began,
@@ -419,10 +421,10 @@ class CodeConversation:
             )
         else:
             value = None if ran.value is None else self._shown.value_for_model(ran.value)
-            told = observation(value=value, printed=printed, left=code.left)
+            message = observation(value=value, printed=printed, left=code.left)
         error = self._shown.for_model(ran.error) if ran.error else None
-        self._tracker(CodeEnded(talk.turns, not ran.error, told, error, ran.printed))
-        return told
+        self._tracker(CodeEnded(transcript.turns, not ran.error, message, error, ran.printed))
+        return message
 
 
 def _final_answer(value: Any) -> tuple[tuple[str, ...], str]:
@@ -452,5 +454,5 @@ def checked_history(history: Sequence[Mapping[str, str]]) -> Messages:
     return messages
 
 
-def _add(talk: Talk, role: str, content: str) -> None:
-    talk.messages.append({"role": role, "content": content})
+def _add(transcript: Transcript, role: str, content: str) -> None:
+    transcript.messages.append({"role": role, "content": content})

@@ -8,6 +8,7 @@ All functions here block and must run on one thread that is not the loop's.
 
 from __future__ import annotations
 
+import ast
 import concurrent.futures
 import contextlib
 import datetime as dt
@@ -20,27 +21,28 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, Protocol
 
 from autocoder_jupyter.codemode import interpreter_process, programs
 from autocoder_jupyter.codemode.calls import IN_THREAD
-from autocoder_jupyter.codemode.journal import decode, encode
 from autocoder_jupyter.codemode.limits import Limits
-from autocoder_jupyter.codemode.monty_session import Ran
+from autocoder_jupyter.codemode.monty_session import BlockOutcome
 from autocoder_jupyter.codemode.tables import METHODS, Frame
-from autocoder_jupyter.codemode.values import VALUES
+from autocoder_jupyter.codemode.values import VALUES, decode, encode
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent
+from autocoder_jupyter.untrusted.parsing import parse
 
 Operate = Callable[[Frame, str, Sequence[Any], Mapping[str, Any]], Any]
 
 _PLAIN_MESSAGE = 1 << 20
 """Bytes of a message that is parsed at once."""
 
-_PATIENCE = 0.5
-"""Seconds in which the process ends by itself."""
+_EXIT_SECONDS = 0.5
+"""Seconds that the process has to end by itself."""
 
 _KEPT_VARIABLES = ("PATH", "MONTY_BIN", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 
@@ -57,7 +59,7 @@ main()
 
 
 class _Broken(Exception):
-    """The process has ended, or sent what is no message."""
+    """The process has ended, or sent an invalid message."""
 
 
 class InterpreterHost(Protocol):
@@ -79,7 +81,7 @@ class CodeInterpreter:
     """The sandbox of one conversation. A context manager.
 
     Args:
-        stubs: declarations of everything that `Host` offers.
+        stubs: declarations of everything that the host offers.
         clock: the constant time in the sandbox. It does not change, so that a replayed block does the same.
         inputs: global names that exist from the beginning.
     """
@@ -111,7 +113,7 @@ class CodeInterpreter:
             self.__exit__()
             if not isinstance(error, Exception):
                 raise
-            raise AutocodeError("The sandbox of code mode does not start.", why=f"{error}.") from error
+            raise AutocodeError("The sandbox of code mode could not be started.", why=f"{error}.") from error
         self._pid = ready
         if self._killed:
             self.kill()
@@ -152,7 +154,7 @@ class CodeInterpreter:
                 with contextlib.suppress(OSError):
                     self._input.close()
             try:
-                self._process.wait(_PATIENCE)  # it waits for the process of Monty, which would else be a zombie
+                self._process.wait(_EXIT_SECONDS)  # it waits for the process of Monty, which would else be a zombie
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
@@ -184,7 +186,7 @@ class CodeInterpreter:
             "type_check_format": "json",
         }
 
-    def run(self, code: str, host: InterpreterHost) -> Ran:
+    def run(self, code: str, host: InterpreterHost) -> BlockOutcome:
         """Run a block to its end. It can use earlier definitions, and its definitions stay."""
         pending: dict[int, concurrent.futures.Future[Any]] = {}
         try:
@@ -197,7 +199,7 @@ class CodeInterpreter:
             for future in pending.values():
                 future.cancel()
 
-    def _served(self, host: InterpreterHost, pending: dict[int, concurrent.futures.Future[Any]]) -> Ran:
+    def _served(self, host: InterpreterHost, pending: dict[int, concurrent.futures.Future[Any]]) -> BlockOutcome:
         """Answer the process until the block has ended."""
         leaving = False
         while True:
@@ -205,7 +207,7 @@ class CodeInterpreter:
                 message = self._arrived.get(timeout=self._limits.seconds if leaving else None)
             except queue.Empty:
                 self.kill()
-                return Ran(error=_stalled(self._limits.seconds), lost=True)
+                return BlockOutcome(error=_stalled(self._limits.seconds), lost=True)
             if message is None:
                 return _ENDED
             if isinstance(message, int):
@@ -220,7 +222,7 @@ class CodeInterpreter:
                 args, kwargs = self._decoded(message["given"])
                 self._settle(message["operate"], functools.partial(self._operate, frame, name, args, kwargs))
             elif "ran" in message:
-                ran = Ran(**message["ran"])
+                ran = BlockOutcome(**message["ran"])
                 return replace(ran, value=self._decoded(ran.value))
 
     def _call(
@@ -276,9 +278,9 @@ class CodeInterpreter:
 def _parsed(text: bytes) -> Any:
     if len(text) <= _PLAIN_MESSAGE:
         return json.loads(text)
-    from autocoder_jupyter.codec.bounded_json import Allowance, parse  # imports pandas
+    from autocoder_jupyter.codec import bounded_json  # imports pandas
 
-    return parse(text, Allowance(4 * VALUES, 8 * VALUES))
+    return bounded_json.parse(text, bounded_json.Allowance(4 * VALUES, 8 * VALUES))
 
 
 def _stalled(seconds: float) -> str:
@@ -288,6 +290,95 @@ def _stalled(seconds: float) -> str:
     )
 
 
-_ENDED = Ran(error="MemoryError: the values of the program were too large for the sandbox, which has ended.", lost=True)
+_ENDED = BlockOutcome(
+    error="MemoryError: the values of the program were too large for the sandbox, which has ended.", lost=True
+)
 
 Start = Callable[[], CodeInterpreter]
+
+
+# Code before it runs
+#
+# A model wrote it now, or it comes from a record. The names of tools and frames always mean what the user passed.
+# Otherwise earlier code, which may come from somebody else, could replace a harmless tool, and later code would call
+# the replacement.
+
+
+_RUN_TEXT = frozenset({"exec", "eval", "compile", "globals", "locals", "__builtins__", "__import__"})
+"""Built-ins that could bind a name without naming it in the syntax tree."""
+
+_BINDS_NOTHING = {
+    (ast.Attribute, "attr"),
+    (ast.Constant, "kind"),
+    (ast.Constant, "value"),
+    (ast.ImportFrom, "module"),
+    (ast.MatchClass, "kwd_attrs"),
+    (ast.keyword, "arg"),
+}
+"""Fields that contain names without binding them. A field that is not here counts as one that does, also a field of a
+later version of Python."""
+
+
+def runnable(source: str, reserved: Iterable[str]) -> str:
+    """The code as it is run. Line numbers do not change."""
+    tree = parse(source)
+    _require_names_unbound(tree, {unicodedata.normalize("NFKC", name) for name in reserved})
+    return _with_own_to_thread(source, tree)
+
+
+def _require_names_unbound(tree: ast.Module, reserved: set[str]) -> None:
+    for node in ast.walk(tree):
+        for name in _bound_by(node):
+            if name in reserved:
+                raise _error(
+                    node,
+                    f"{name!r} is the name of a tool or a frame. It cannot be assigned, defined, deleted or used for a "
+                    "parameter; choose another name",
+                )
+        if isinstance(node, ast.alias) and node.name == "*":
+            raise _error(node, "import the names that you need, not *")
+        if isinstance(node, ast.Name) and node.id in _RUN_TEXT:
+            raise _error(node, f"{node.id} is not available")
+
+
+def _bound_by(node: ast.AST) -> Iterator[str]:
+    """The names that a node may bind, without its children; of a change of an attribute or item the changed name."""
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+        return
+    if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
+        yield from _root(node)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("setattr", "delattr"):
+        yield from _root(*node.args[:1])
+    for field, value in ast.iter_fields(node):
+        if (type(node), field) not in _BINDS_NOTHING:
+            for text in value if isinstance(value, list) else (value,):
+                if isinstance(text, str):
+                    yield text.partition(".")[0]  # `import a.b` binds `a`
+
+
+def _root(*nodes: ast.expr) -> Iterator[str]:
+    """`a` of `a.b[0].c`."""
+    for node in nodes:
+        while isinstance(node, ast.Attribute | ast.Subscript):
+            node = node.value
+        if isinstance(node, ast.Name):
+            yield node.id
+
+
+def _error(node: ast.AST, message: str) -> SyntaxError:
+    return SyntaxError(message, ("", getattr(node, "lineno", None), None, None))
+
+
+def _with_own_to_thread(source: str, tree: ast.Module) -> str:
+    """The code with our `to_thread` instead of asyncio's, which the sandbox lacks."""
+    found = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr == "to_thread" and ast.unparse(node.value) == "asyncio"
+    ]
+    lines = source.encode().splitlines(keepends=True)
+    for node in sorted(found, key=lambda node: (node.lineno, node.col_offset), reverse=True):
+        if node.lineno == node.end_lineno:
+            line = lines[node.lineno - 1]
+            lines[node.lineno - 1] = line[: node.col_offset] + b"to_thread" + line[node.end_col_offset :]
+    return b"".join(lines).decode()

@@ -1,4 +1,4 @@
-"""The process in which Monty is used. It is started by `interpreter`, without the package's other modules."""
+"""The process that drives Monty, and its messages. `interpreter` starts it, without most of the package's modules."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import IO, Any, BinaryIO
 
-from autocoder_jupyter.codemode.journal import decode, encode
 from autocoder_jupyter.codemode.monty_session import MontySession
-from autocoder_jupyter.codemode.values import Crossing
+from autocoder_jupyter.codemode.values import Crossing, decode, encode
 from autocoder_jupyter.errors import UnsupportedData
 
-# Messages between the kernel and the process of the sandbox: a length, then JSON.
+# Messages
+#
+# A length, then JSON.
 
 
 _LENGTH = struct.Struct(">Q")
@@ -46,11 +47,11 @@ def receive(stream: BinaryIO, parse: Parse = json.loads) -> Any:
     return parse(text) if len(text) == size else None
 
 
-# What the docstring of this file says.
+# The process
 
 
-_PATIENCE = 1.0
-"""Seconds in which the process of Monty is ended and waited for, when the kernel needs it no longer."""
+_EXIT_SECONDS = 1.0
+"""Seconds to end the process of Monty, and wait for it, when the kernel does not need it any more."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +97,7 @@ class _Kernel:
             elif (future := self._open.pop(message["settle"], None)) and future.set_running_or_notify_cancel():
                 future.set_result(self.decoded(message["outcome"]))
         self.orders.put(None)
-        time.sleep(_PATIENCE)
+        time.sleep(_EXIT_SECONDS)
         os._exit(0)  # a value is still being built, or a call is waited for
 
     def send(self, message: dict[str, Any]) -> None:

@@ -21,7 +21,7 @@ from autocoder_jupyter.errors import UnsupportedData
 PRINTED = 1_000_000
 """The maximum number of printed characters of a block. Further output is dropped with a note."""
 
-_DRIVEN_OUT = ("TimeoutError: feed time limit", "MemoryError: memory limit")
+_LIMIT_ERRORS = ("TimeoutError: feed time limit", "MemoryError: memory limit")
 _CALL_SHAPES = {
     "missing-argument",
     "unknown-argument",
@@ -58,7 +58,7 @@ class ProgramHost(Protocol):
 
 
 @dataclass(frozen=True)
-class Ran:
+class BlockOutcome:
     """The outcome of a block.
 
     Args:
@@ -94,16 +94,16 @@ class MontySession:
         self._feeds = 1
         self.close = held.close
 
-    def run(self, code: str, host: ProgramHost) -> Ran:
+    def run(self, code: str, host: ProgramHost) -> BlockOutcome:
         """Run a block to its end. It can use earlier definitions, and its definitions stay."""
         monty = _monty()
         printed = _Printed()
         try:
             snapshot = self._begun(code, host, printed)
         except monty.MontyTypingError as error:
-            return Ran(error=_remarks(error.display(), host.names), began=False)
+            return BlockOutcome(error=_type_errors(error.display(), host.names), began=False)
         except monty.MontySyntaxError as error:
-            return Ran(error=str(error), began=False)
+            return BlockOutcome(error=str(error), began=False)
         except monty.MontyError as error:
             return self._failed(error, printed)
         pending: dict[int, _Awaited] = {}
@@ -115,15 +115,15 @@ class MontySession:
         except monty.MontyError as error:
             return self._failed(error, printed)
         except UnsupportedData as error:
-            return Ran(printed=printed.text, error=str(error))
+            return BlockOutcome(printed=printed.text, error=str(error))
         except (TypeError, ValueError, RecursionError) as error:  # the library has no Python value for it
-            return Ran(printed=printed.text, error=f"{type(error).__name__}: {error}", lost=True)
+            return BlockOutcome(printed=printed.text, error=f"{type(error).__name__}: {error}", lost=True)
         finally:
             for awaited in pending.values():
                 awaited.future.cancel()
         if pending:
-            return Ran(printed=printed.text, error=_forgotten(pending.values()))
-        return Ran(value, printed.text)
+            return BlockOutcome(printed=printed.text, error=_forgotten(pending.values()))
+        return BlockOutcome(value, printed.text)
 
     def _begun(self, code: str, host: ProgramHost, printed: _Printed) -> Any:
         """Check types and run to the first suspension. Only certain errors of the checker count."""
@@ -135,7 +135,7 @@ class MontySession:
                 snapshot = snapshot.resume_auto()
             return snapshot
         except monty.MontyTypingError as error:
-            if _remarks(error.display(), host.names):
+            if _type_errors(error.display(), host.names):
                 self._feeds -= 1
                 raise
         return self._session.feed_start(code, print_callback=printed, skip_type_check=True)
@@ -172,16 +172,18 @@ class MontySession:
         done = [call for call, future in waited.items() if future.done()]
         return snapshot.resume({call: pending.pop(call).future.result() for call in done})
 
-    def _failed(self, error: Exception, printed: _Printed) -> Ran:
+    def _failed(self, error: Exception, printed: _Printed) -> BlockOutcome:
         monty = _monty()
         if isinstance(error, monty.MontyCrashedError):
             text = "MemoryError: the values of the program were too large for the sandbox, which has ended."
             if error.timed_out:
                 text = f"TimeoutError: the block computed for more than {self._seconds:g} seconds."
-            return Ran(printed=printed.text, error=text, lost=True)
-        said = str(error)
-        shown = error.display() if hasattr(error, "display") else said
-        return Ran(printed=printed.text, error=_explained(_own_lines(shown)), lost=said.startswith(_DRIVEN_OUT))
+            return BlockOutcome(printed=printed.text, error=text, lost=True)
+        text = str(error)
+        shown = error.display() if hasattr(error, "display") else text
+        return BlockOutcome(
+            printed=printed.text, error=_explained(_own_lines(shown)), lost=text.startswith(_LIMIT_ERRORS)
+        )
 
 
 @dataclass(frozen=True)
@@ -227,7 +229,7 @@ def _line(code: str, position: Any) -> int:
     return encoded[: position.start].count(b"\n") + 1 if position.end <= len(encoded) else 0
 
 
-def _remarks(diagnostics: str, tools: Iterable[str]) -> str:
+def _type_errors(diagnostics: str, tools: Iterable[str]) -> str:
     """The certain errors of the type checker: syntax, a missing `await`, wrong arguments of a tool, wrong use of a
     Frame. A variable whose type changes is not an error.
     """

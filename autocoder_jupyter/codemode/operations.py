@@ -1,4 +1,4 @@
-"""What the operations on a table compute. Nothing here knows what may be shown: `frame` decides that."""
+"""What the operations on a table compute. Nothing here knows what may be shown: `tables` decides that."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# Columns of tables, without blocking the other threads of the notebook.
+# Columns
 #
-# pandas releases the GIL while it works on numbers, times and texts of Arrow. It keeps the GIL while it works on Python
-# objects: to group a million of them takes seconds. So columns of objects are read in pieces, and are grouped, sorted
-# and joined by a column of Arrow texts or of numbers that has the same order.
+# Work on them must not block the other threads of the notebook. pandas releases the GIL while it works on numbers,
+# times and Arrow strings, and holds it while it works on Python objects: grouping a million of them takes seconds. So
+# columns of objects are read in pieces, and are grouped, sorted and joined by a column of Arrow strings or numbers that
+# has the same order.
 
 
 PIECE = 50_000
@@ -244,7 +245,7 @@ def _floats(column: pd.Series[Any]) -> pd.Series[Any]:
     return pd.Series(floats, name=column.name)
 
 
-# What the docstring of this file says.
+# Operations
 
 
 JOINED_ROWS = 2_000_000
@@ -368,7 +369,7 @@ def without_rows(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def has_few_frequent_values(column: pd.Series[Any]) -> bool:
-    """Whether the values of a column may be told where statistics are shared; see `data/rendering.py`."""
+    """Whether the values of a column may be shown where statistics are shared; see `data/rendering.py`."""
     import numpy as np
 
     from autocoder_jupyter.data.rendering import SET_MAX_VALUES, SET_MIN_COUNT

@@ -1,9 +1,9 @@
 """The tables of a program, and the rule on what the program sees of them.
 
-Each table shows its cells, figures, or names:
+Each table shows its cells, aggregates, or names:
 
 - *cells*: everything except the cells of masked columns. With `share="rows"`, every table from the user or a tool.
-- *figures*: the number of rows, and figures of single columns. With `share="stats"`, a table that the user passed.
+- *aggregates*: the number of rows, and aggregates of single columns. With `share="stats"`, a table from the user.
 - *names*: the names and dtypes of its columns. Every other table.
 
 **An operation makes a table that shows cells only if all cells that it reads are shown. Any other operation makes a
@@ -11,9 +11,9 @@ table that shows names.** Its columns, dtypes and errors are those of the same o
 are the same whatever the cells are. An operation that fails on the rows is found out when the table leaves: it ends the
 run, and the model is not asked again. A table that shows names is not lost: it can go to tools and to the user.
 
-Figures of a column are computed from its cells in sorted order, without the other columns. So they say nothing about
-which row a cell is in. Filters, groups and joins with figures are not possible, because the difference of two figures
-over overlapping rows can be the value of one row.
+Aggregates of a column are computed from its cells in sorted order, without the other columns. So they do not reveal in
+which row a cell is. Such a table cannot be filtered, grouped or joined, because the difference of two aggregates over
+overlapping rows can be the value of one row.
 
 The rule is tested by comparing what two programs see: of tables that differ in what is not shown, they see the same.
 """
@@ -30,11 +30,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from autocoder_jupyter.codemode import operations
-from autocoder_jupyter.codemode.journal import encode
 from autocoder_jupyter.codemode.limits import Limits
 from autocoder_jupyter.codemode.operations import AGGREGATES, OPERATORS, Join
 from autocoder_jupyter.codemode.tools import require_free_name
-from autocoder_jupyter.codemode.values import Crossing, is_frame
+from autocoder_jupyter.codemode.values import Crossing, encode, is_frame
 from autocoder_jupyter.errors import BudgetSpent, InvalidRequest, UnsupportedData
 from autocoder_jupyter.request import Share
 from autocoder_jupyter.settings.parameters import did_you_mean
@@ -43,11 +42,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+# Frames
+
+
 HEAD_ROWS = 100
 """The maximum number of rows of `head`."""
 
-FIGURE_CELLS = 5
-"""The minimum number of cells of a figure that is not a count."""
+LEAST_CELLS = 5
+"""The minimum number of cells of an aggregate that is not a count."""
 
 MASKED = "<masked>"
 """The placeholder for values of a masked column."""
@@ -55,14 +57,14 @@ MASKED = "<masked>"
 SUFFIX = "_right"
 """The ending of a column's name after a join, if both tables have a column with this name."""
 
-Shows = Literal["cells", "figures", "names"]
+Shows = Literal["cells", "aggregates", "names"]
 """What the program sees of a table; see the module's docstring."""
 
 _PLAIN = (str, bytes, bool, int, float, complex, dt.date, dt.time, dt.timedelta, decimal.Decimal, type(None))
 _FORBIDDEN = {
     "rows": "this table depends on cells of a masked column, so only its columns and dtypes are shown",
     "stats": "only statistics are shared here. Of a table that was passed: count(); after aggregate without `by`, the "
-    f"count and nunique of a column, and the sum, mean and std of numbers (at least {FIGURE_CELLS}, none larger than "
+    f"count and nunique of a column, and the sum, mean and std of numbers (at least {LEAST_CELLS}, none larger than "
     "the others together); after aggregate({'rows': (column, 'count')}, by=column), the values of a column that has "
     "few and frequent ones. Of other tables only columns and dtypes are shown",
     "schema": "only names and dtypes of the columns are shared here, no values",
@@ -71,7 +73,7 @@ _WAY_OUT = "A tool can take this table, and the person gets it as the value of t
 
 
 @dataclass(frozen=True)
-class Sight:
+class Visibility:
     """What the code may see of tables.
 
     Args:
@@ -98,10 +100,10 @@ class Sight:
         return frozenset(name for name in names if _without_suffix(name, self.mask))
 
 
-class Room:
+class MemoryBudget:
     """The memory limit for all tables of one run.
 
-    Tables whose cells are not shown are counted apart: the error of a full room would tell how many rows they have.
+    Tables whose cells are not shown are counted apart: otherwise the error at the limit would reveal their size.
 
     Args:
         limit: the limit in bytes of each of the two sorts; None for no limit.
@@ -125,8 +127,8 @@ class Room:
             )
 
 
-class WithheldCells(PermissionError):
-    """The sharing level does not allow this."""
+class NotShared(PermissionError):
+    """The sharing level does not allow this operation."""
 
 
 class FailedOnData(Exception):
@@ -141,27 +143,27 @@ class Frame:
         table: the table. Its column names are unique texts. If it shows cells, hidden and masked columns hold row
             numbers of `sources` instead, so that no operation can depend on them.
         origin: how it was made; the same in every run of the same code.
-        sight: what the code may see of tables.
+        visibility: what the code may see of tables.
         shows: what the code sees of this one.
         hidden: names of the columns that the code does not see.
         masked: names of the columns whose cells the code does not see.
         sources: the cells of hidden and masked columns, if the table has row numbers in their place.
         pattern: the table without rows, if the code sees only its names.
         failure: why there is no table.
-        room: the memory limit for tables that are derived from it.
+        memory: the memory limit for tables that are derived from it.
         given: the original object from the user or a tool, if it is not `table`. It is returned unchanged.
     """
 
     table: pd.DataFrame
     origin: str
-    sight: Sight
+    visibility: Visibility
     shows: Shows
     hidden: frozenset[str] = frozenset()
     masked: frozenset[str] = frozenset()
     sources: Mapping[str, pd.Series[Any]] = field(default_factory=dict)
     pattern: pd.DataFrame | None = None
     failure: str = ""
-    room: Room = field(default_factory=Room)
+    memory: MemoryBudget = field(default_factory=MemoryBudget)
     given: Any = None
 
     def __repr__(self) -> str:
@@ -266,7 +268,7 @@ class Frame:
         return ours._made(
             "join",
             [other.origin, names, how],
-            lambda left, right: operations.joined(left, right, names, how, hidden, self.room.require),
+            lambda left, right: operations.joined(left, right, names, how, hidden, self.memory.require),
             names,
             [theirs],
         )
@@ -290,7 +292,7 @@ class Frame:
     ) -> Frame:
         """The table that an operation makes; see the rule in the module's docstring."""
         frames = (self, *others)
-        said = encode([self.origin, step, arguments], lambda value: type(value).__name__)
+        steps = encode([self.origin, step, arguments], lambda value: type(value).__name__)
         hidden = frozenset[str]().union(*(frame.hidden for frame in frames))
         masked = frozenset[str]().union(*(frame.masked for frame in frames))
         shows: Shows = "names"
@@ -304,15 +306,15 @@ class Frame:
             table, failure = self._unseen(step, work, frames)
         else:
             table = work(*(frame.table for frame in frames))
-            # Hidden columns are not counted: an error would tell that there are any. Each takes 8 bytes in a row.
+            # Hidden columns are not counted: an error would reveal that there are any. Each takes 8 bytes in a row.
             kept = set(table.columns).difference(computed)
-            self.room.take(int(table.drop(columns=list(hidden & kept)).memory_usage().sum()), shown=True)
+            self.memory.take(int(table.drop(columns=list(hidden & kept)).memory_usage().sum()), shown=True)
             sources = {name: cells for frame in frames for name, cells in frame.sources.items() if name in kept}
         names = set((table if pattern is None else pattern).columns).difference(computed)
         return replace(
             self,
             table=table,
-            origin=hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest(),
+            origin=hashlib.sha256(json.dumps(steps, sort_keys=True).encode()).hexdigest(),
             shows=shows,
             hidden=hidden.intersection(names),
             masked=masked.intersection(names),
@@ -328,7 +330,7 @@ class Frame:
         """A table that the code does not see, and why there is none."""
         try:
             table = work(*(frame._whole() for frame in frames))
-            self.room.take(int(table.memory_usage().sum()), shown=False)
+            self.memory.take(int(table.memory_usage().sum()), shown=False)
         except FailedOnData as error:
             return self.table.iloc[:0], str(error)
         except Exception as error:  # pandas may raise any error for cells that do not fit the operation
@@ -374,7 +376,7 @@ class Frame:
     def _single_columns(self, figures: operations.Figures, by: Sequence[str]) -> Frame | None:
         """The columns for these figures, each in an order of its own; None if the figures are not shown."""
         columns = {*by, *(column for column, _ in figures.values())}
-        if self.shows != "figures" or self.masked.intersection(columns):
+        if self.shows != "aggregates" or self.masked.intersection(columns):
             return None
         if by:
             is_shown = all([column, how] == [*by, "count"] for column, how in figures.values())
@@ -382,7 +384,7 @@ class Frame:
         else:
             is_shown = all(
                 how in ("count", "nunique")
-                or (how in ("sum", "mean", "std") and operations.has_many_cells(self.table[column], FIGURE_CELLS))
+                or (how in ("sum", "mean", "std") and operations.has_many_cells(self.table[column], LEAST_CELLS))
                 for column, how in figures.values()
             )
         if not is_shown:
@@ -396,8 +398,8 @@ class Frame:
         if self.shows != "cells":
             raise self._withheld(what)
 
-    def _withheld(self, what: str) -> WithheldCells:
-        return WithheldCells(f"{what}: {_FORBIDDEN[self.sight.share]}. {_WAY_OUT}")
+    def _withheld(self, what: str) -> NotShared:
+        return NotShared(f"{what}: {_FORBIDDEN[self.visibility.share]}. {_WAY_OUT}")
 
     def _columns(self, columns: str | Sequence[str]) -> list[str]:
         given = [columns] if isinstance(columns, str) else list(columns)
@@ -436,7 +438,9 @@ METHODS = ("count", "head", "scalar", "filter", "select", "sort", "aggregate", "
 """The methods that the program may call."""
 
 
-def frame_of(value: Any, origin: str, sight: Sight, room: Room | None = None, *, passed: bool = False) -> Frame:
+def frame_of(
+    value: Any, origin: str, visibility: Visibility, memory: MemoryBudget | None = None, *, passed: bool = False
+) -> Frame:
     """A handle for a table from the user or a tool. A Series becomes a frame with one column."""
     import pandas as pd
 
@@ -449,20 +453,20 @@ def frame_of(value: Any, origin: str, sight: Sight, room: Room | None = None, *,
         raise UnsupportedData(f"Two columns of a DataFrame have the name {twins[0]!r}.", hint="Rename one of them.")
     if names != list(table.columns):
         table = table.set_axis(names, axis=1)
-    hidden, masked = sight.hidden(names), sight.masked(names)
+    hidden, masked = visibility.hidden(names), visibility.masked(names)
     sources = {name: table[name].reset_index(drop=True) for name in names if name in hidden | masked}
     if sources:
         table = table.assign(**dict.fromkeys(sources, range(len(table))))
-    shows: Shows = "figures" if passed and sight.share == "stats" else "names"
+    shows: Shows = "aggregates" if passed and visibility.share == "stats" else "names"
     return Frame(
         table,
         origin,
-        sight,
-        "cells" if sight.share == "rows" else shows,
+        visibility,
+        "cells" if visibility.share == "rows" else shows,
         hidden,
         masked,
         sources,
-        room=room or Room(),
+        memory=memory or MemoryBudget(),
         given=None if table is value else value,
     )
 
@@ -513,7 +517,7 @@ def _dict(what: str, value: Any) -> dict[Any, Any]:
     return value
 
 
-# Handles for the tables of a run in the sandbox, and the text about them for the model.
+# The tables of a run, and the text about them for the model
 
 
 COLUMNS = 200
@@ -535,10 +539,10 @@ _MASKED = """ Some columns are masked: each of their cells is shown as "<masked>
 sorted, grouped, aggregated or joined by such a column only columns and dtypes are shown."""
 
 
-def about(sight: Sight) -> str:
+def about(visibility: Visibility) -> str:
     """The description of Frames for the model."""
-    seen = _SEEN[sight.share] + (_MASKED if sight.mask and sight.share == "rows" else "")
-    seen += _UNSEEN if sight.mask or sight.share != "rows" else ""
+    seen = _SEEN[visibility.share] + (_MASKED if visibility.mask and visibility.share == "rows" else "")
+    seen += _UNSEEN if visibility.mask or visibility.share != "rows" else ""
     return f"""\
 # Frames
 A table is a `Frame`: its rows stay outside of your code. It has no `[]`, no `len`, no operators and no other methods
@@ -561,27 +565,27 @@ class Frames:
     """The tables of one run.
 
     Args:
-        sight: what the code may see of them.
+        visibility: what the code may see of them.
         limits: the limits of values that go into the sandbox, and of tables that are made.
         tables: the tables that the program has from the beginning, by name.
     """
 
-    def __init__(self, sight: Sight, limits: Limits, tables: Mapping[str, Any]) -> None:
-        self._sight = sight
+    def __init__(self, visibility: Visibility, limits: Limits, tables: Mapping[str, Any]) -> None:
+        self._visibility = visibility
         self._tables = tables
         self._limits = limits
-        self._room = Room()
+        self._memory = MemoryBudget()
         self._seconds = 0.0
         self.crossing = Crossing(limits.crossing, self._wrap, self._unwrap)
 
     def globals(self) -> dict[str, Any]:
         """The handles for a new sandbox by name. Tables of the previous sandbox are dropped."""
-        both = self._sight.mask and self._sight.share == "rows"  # only then there are tables of both sorts
-        self._room = Room(self._limits.table_bytes // (2 if both else 1))
+        both = self._visibility.mask and self._visibility.share == "rows"  # only then there are tables of both sorts
+        self._memory = MemoryBudget(self._limits.table_bytes // (2 if both else 1))
         return {name: self._wrap(table, name, passed=True) for name, table in self._tables.items()}
 
     def _wrap(self, table: Any, origin: str, *, passed: bool = False) -> Any:
-        return frame_of(table, origin, self._sight, self._room, passed=passed)
+        return frame_of(table, origin, self._visibility, self._memory, passed=passed)
 
     def operate(self, frame: Frame, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """The outcome of an operation for the program."""
@@ -643,15 +647,15 @@ def checked_frames(frames: Mapping[str, Any] | None, tools: Iterable[str]) -> di
         if not is_frame(table) and not is_table(table):
             raise InvalidRequest(f"frames: {name} is a {type(table).__name__}, not a DataFrame or Series.")
         found[name] = capture(table)
-        frame_of(found[name], name, Sight())  # refuses duplicate column names now
+        frame_of(found[name], name, Visibility())  # refuses duplicate column names now
     return found
 
 
-def described(tables: Mapping[str, Any], sight: Sight) -> str:
+def described(tables: Mapping[str, Any], visibility: Visibility) -> str:
     """The text about the tables of a request for the model: columns and dtypes. It does not depend on the rows."""
     lines = []
     for name, table in tables.items():
-        dtypes = frame_of(table, name, sight).dtypes
+        dtypes = frame_of(table, name, visibility).dtypes
         shown = [f"{column!r} {dtype}" for column, dtype in list(dtypes.items())[:COLUMNS]]
         shown += [f"and {len(dtypes) - COLUMNS} more"] if len(dtypes) > COLUMNS else []
         lines.append(f"- {name}: {', '.join(shown)}")

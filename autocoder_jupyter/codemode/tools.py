@@ -1,4 +1,4 @@
-"""The user's functions as tools: name, signature, docstring, marks."""
+"""The user's functions as tools: their marks, their signatures as text, and generated functions behind `call`."""
 
 from __future__ import annotations
 
@@ -20,6 +20,9 @@ from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.settings import parameters as check
 from autocoder_jupyter.settings.parameters import did_you_mean
+
+# Tools
+
 
 Kind = Literal["function", "async", "generated", "flyte"]
 """A plain function, an async one, a generated function, or a Flyte task."""
@@ -242,9 +245,10 @@ def _own_name(target: Any) -> Any:
     return getattr(target, "name", None) or getattr(getattr(target, "func", None), "__name__", None)
 
 
-# Signatures of tools: the same text for the model and for the type checker of the sandbox.
+# Signatures
 #
-# Types that the sandbox does not have are written as `Any`; a DataFrame or Series as `Frame`.
+# The model and the type checker of the sandbox get the same text. Types that the sandbox does not have are written as
+# `Any`; a DataFrame or Series as `Frame`.
 
 
 _NAMED: dict[Any, str] = {
@@ -356,7 +360,9 @@ def _with_marks(tool: Tool, written: list[str]) -> list[str]:
     return marked
 
 
-# `call("growth", frame)`: lets the program call generated and tested functions, each in its own sandbox.
+# Generated functions
+#
+# The program calls them with `call("growth", frame)`; each runs in its own sandbox.
 
 
 ABOUT = """\

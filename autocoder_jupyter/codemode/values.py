@@ -1,4 +1,4 @@
-"""Converts values between the notebook and the sandbox.
+"""Converts values: between the notebook and the sandbox, to typed JSON and back, and to text.
 
 Values of types that the sandbox has cross unchanged. Scalars of pandas and numpy become Python values. Frames stay
 outside, as handles. All other types are refused by name, and so are values that are too large: they would end the
@@ -7,19 +7,23 @@ sandbox's process, while a refusal is an error that the program can catch.
 
 from __future__ import annotations
 
-import ast
+import base64
 import datetime as dt
 import decimal
 import inspect
 import itertools
+import json
+import math
 import reprlib
-import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from autocoder_jupyter.errors import UnsupportedData
 from autocoder_jupyter.redaction.masking import Masker
-from autocoder_jupyter.untrusted.parsing import parse, visible, visible_block
+from autocoder_jupyter.untrusted.parsing import visible, visible_block
+
+# Between notebook and sandbox
+
 
 LEVELS = 40
 """The maximum nesting depth of values."""
@@ -51,56 +55,56 @@ class Crossing:
     def inward(self, value: Any, what: str, origin: str) -> Any:
         """The value for the sandbox."""
         numbers = itertools.count()
-        taken = _Taken(self._limit, what)
-        return self._in(value, taken, 0, lambda table: self._wrap(table, f"{origin}/{next(numbers)}"))
+        counter = _SizeCounter(self._limit, what)
+        return self._in(value, counter, 0, lambda table: self._wrap(table, f"{origin}/{next(numbers)}"))
 
     def plain(self, value: Any, what: str) -> Any:
         """Like `inward`, but with tables unchanged."""
-        return self._in(value, _Taken(self._limit, what), 0, lambda table: table)
+        return self._in(value, _SizeCounter(self._limit, what), 0, lambda table: table)
 
-    def _in(self, value: Any, taken: _Taken, level: int, wrap: Wrap) -> Any:
+    def _in(self, value: Any, counter: _SizeCounter, level: int, wrap: Wrap) -> Any:
         if level > LEVELS:
             raise UnsupportedData(
-                f"{taken.what} gave a value that is nested deeper than {LEVELS} levels, or in itself."
+                f"{counter.what} gave a value that is nested deeper than {LEVELS} levels, or in itself."
             )
-        taken.add(_VALUE_BYTES)
+        counter.add(_VALUE_BYTES)
         if is_frame(value):
             return wrap(value)
-        value = single_value(value, taken.what)
+        value = single_value(value, counter.what)
         if is_array(value):
-            taken.add(2 * _VALUE_BYTES * value.size)
+            counter.add(2 * _VALUE_BYTES * value.size)
             value = value.tolist()
         kind = type(value)
         if isinstance(value, str):
-            return self._text(value, taken)
+            return self._text(value, counter)
         if isinstance(value, bytes | bytearray | memoryview):
-            taken.add(len(value))
+            counter.add(len(value))
             return bytes(value)
         if isinstance(value, dict):
-            keys = [self._in(key, taken, level + 1, wrap) for key in value]
-            items = [self._in(item, taken, level + 1, wrap) for item in value.values()]
-            return dict(zip(_hashed(keys, taken.what), items, strict=True))
+            keys = [self._in(key, counter, level + 1, wrap) for key in value]
+            items = [self._in(item, counter, level + 1, wrap) for item in value.values()]
+            return dict(zip(_keys(keys, counter.what), items, strict=True))
         if isinstance(value, list | tuple | set | frozenset):
-            taken.add(_VALUE_BYTES * len(value))
-            return _collected(value, [self._in(item, taken, level + 1, wrap) for item in value], taken.what)
+            counter.add(_VALUE_BYTES * len(value))
+            return _collected(value, [self._in(item, counter, level + 1, wrap) for item in value], counter.what)
         if isinstance(value, int) and not isinstance(value, bool):
-            taken.add(value.bit_length() // 8)
+            counter.add(value.bit_length() // 8)
             return int(value)
         if isinstance(value, _PLAIN):
             return value
         raise UnsupportedData(
-            f"{taken.what} gave a {kind.__module__}.{kind.__qualname__}, which the sandbox does not have.",
+            f"{counter.what} gave a {kind.__module__}.{kind.__qualname__}, which the sandbox does not have.",
             hint="Return plain values (numbers, texts, dates, lists, dicts) or a DataFrame.",
         )
 
     @staticmethod
-    def _text(value: str, taken: _Taken) -> str:
-        taken.add(len(value) * 2)
+    def _text(value: str, counter: _SizeCounter) -> str:
+        counter.add(len(value) * 2)
         try:
             value.encode()
         except UnicodeEncodeError as error:
             raise UnsupportedData(
-                f"{taken.what} gave a text with {value[error.start]!r} in it, which is invalid Unicode."
+                f"{counter.what} gave a text with {value[error.start]!r} in it, which is invalid Unicode."
             ) from None
         return str(value)
 
@@ -120,7 +124,7 @@ class Crossing:
         if isinstance(value, dict):
             keys = [self._out(key, what, level + 1, values) for key in value]
             items = [self._out(item, what, level + 1, values) for item in value.values()]
-            return dict(zip(_hashed(keys, what), items, strict=True))
+            return dict(zip(_keys(keys, what), items, strict=True))
         if isinstance(value, list | tuple | set | frozenset):
             return _collected(value, [self._out(item, what, level + 1, values) for item in value], what)
         try:
@@ -137,20 +141,26 @@ class Crossing:
 def _collected(like: Any, items: list[Any], what: str) -> Any:
     """The items as a list, tuple or set, as `like` is."""
     kind = next(kind for kind in (list, tuple, frozenset, set) if isinstance(like, kind))
-    return kind(items if kind in (list, tuple) else _hashed(items, what))
+    return kind(items if kind in (list, tuple) else _keys(items, what))
 
 
-def _hashed(keys: list[Any], what: str) -> list[Any]:
+def _hashable(keys: list[Any]) -> list[Any]:
     """Keys of a dict or set that is going to be built; see `without_collisions`."""
     if all(type(key) is str for key in keys):
         return keys
-    from autocoder_jupyter.codec.plain import (
-        Corrupt,
-        without_collisions,  # imports pandas
-    )
+    from autocoder_jupyter.codec.plain import without_collisions  # imports pandas
+
+    return without_collisions(keys)
+
+
+def _keys(keys: list[Any], what: str) -> list[Any]:
+    """The same; the error names what they were given to or come from."""
+    if all(type(key) is str for key in keys):
+        return keys
+    from autocoder_jupyter.codec.plain import Corrupt  # imports pandas
 
     try:
-        return without_collisions(keys)
+        return _hashable(keys)
     except Corrupt:
         raise UnsupportedData(
             f"{what}: a set or dict has too many keys with the same hash, and would take too long to build.",
@@ -158,7 +168,7 @@ def _hashed(keys: list[Any], what: str) -> list[Any]:
         ) from None
 
 
-class _Taken:
+class _SizeCounter:
     """Counts the bytes of a value, and refuses it before it is built in the sandbox."""
 
     def __init__(self, limit: int, what: str) -> None:
@@ -213,7 +223,115 @@ def single_value(value: Any, what: str) -> Any:
     return value
 
 
-# Values, errors and output as text: shortened for the user; cut in the middle for the model.
+# Typed JSON
+#
+# For records and for the pipe to the process of the sandbox. Records are untrusted, so what is decoded is checked.
+
+
+_TYPE, _VALUE = "$type", "value"
+
+_FROM_TEXT: dict[str, Callable[[str], Any]] = {
+    "int": lambda text: int(text, 16),
+    "float": float,
+    "complex": complex,
+    "bytes": lambda text: base64.b64decode(text, validate=True),
+    "datetime": dt.datetime.fromisoformat,
+    "date": dt.date.fromisoformat,
+    "time": dt.time.fromisoformat,
+    "timedelta": lambda text: dt.timedelta(microseconds=int(text)),
+    "Decimal": decimal.Decimal,
+}
+_LONGEST_BITS = 14_000
+"""Python does not write longer integers in base ten."""
+
+_SETS: dict[str, Callable[[list[Any]], Any]] = {"set": set, "frozenset": frozenset}
+
+
+class NotRecordable(ValueError):
+    """A value that cannot be recorded, such as a frame."""
+
+
+def _refuse(value: Any) -> Any:
+    raise NotRecordable(f"a {type(value).__name__} is not recorded")
+
+
+def encode(value: Any, other: Callable[[Any], Any] = _refuse) -> Any:
+    """A plain Python value as JSON values."""
+    if isinstance(value, int) and value.bit_length() > _LONGEST_BITS:
+        return _typed("int", hex(value))
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else _typed("float", repr(value))
+    if isinstance(value, list):
+        return [encode(item, other) for item in value]
+    if isinstance(value, dict):
+        if all(isinstance(key, str) for key in value) and _TYPE not in value:
+            return {key: encode(item, other) for key, item in value.items()}
+        return _typed("dict", [[encode(key, other), encode(item, other)] for key, item in value.items()])
+    if isinstance(value, tuple):
+        return _typed("tuple", [encode(item, other) for item in value])
+    if isinstance(value, set | frozenset):
+        items = sorted((encode(item, other) for item in value), key=lambda item: json.dumps(item, sort_keys=True))
+        return _typed("frozenset" if isinstance(value, frozenset) else "set", items)
+    return _encoded_single(value, other)
+
+
+def _encoded_single(value: Any, other: Callable[[Any], Any]) -> Any:
+    if isinstance(value, bytes):
+        return _typed("bytes", base64.b64encode(value).decode())
+    if isinstance(value, dt.timedelta):
+        return _typed("timedelta", str(value // dt.timedelta(microseconds=1)))
+    for kind in (dt.datetime, dt.date, dt.time):
+        if isinstance(value, kind):
+            return _typed(kind.__name__, value.isoformat())
+    if isinstance(value, decimal.Decimal | complex):
+        return _typed(type(value).__name__, str(value))
+    if value is ...:
+        return _typed("ellipsis", None)
+    return other(value)
+
+
+def _typed(kind: str, value: Any) -> dict[str, Any]:
+    return {_TYPE: kind, _VALUE: value}
+
+
+def _unknown(record: Any) -> Any:
+    raise ValueError(f"no recorded value: {record.get(_TYPE)!r}")
+
+
+def decode(record: Any, other: Callable[[Any], Any] = _unknown) -> Any:
+    """The value of a record."""
+    if isinstance(record, list):
+        return [decode(item, other) for item in record]
+    if not isinstance(record, dict):
+        return record
+    if _TYPE not in record:
+        return {key: decode(item, other) for key, item in record.items()}
+    try:
+        return _decoded(record[_TYPE], record[_VALUE], other)
+    except (KeyError, TypeError, ArithmeticError) as error:
+        raise ValueError(f"no recorded value: {error}") from None
+
+
+def _decoded(kind: str, value: Any, other: Callable[[Any], Any]) -> Any:
+    if kind == "ellipsis":
+        return ...
+    if kind == "dict":
+        keys = _hashable([decode(key, other) for key, _ in value])
+        return dict(zip(keys, (decode(item, other) for _, item in value), strict=True))
+    if kind in _SETS:
+        return _SETS[kind](_hashable([decode(item, other) for item in value]))
+    if kind == "tuple":
+        return tuple(decode(item, other) for item in value)
+    if kind not in _FROM_TEXT:
+        return other({_TYPE: kind, _VALUE: value})
+    return _FROM_TEXT[kind](str(value))
+
+
+# Text
+#
+# Values, errors and output are shortened for the user, and cut in the middle for the model.
 
 
 LITTLE = 120
@@ -322,89 +440,3 @@ class _ShortRepr(reprlib.Repr):
             for key, value in itertools.islice(x.items(), self.maxdict)
         ]
         return f"{{{', '.join([*pieces, '...'] if len(x) > self.maxdict else pieces)}}}"
-
-
-# Reads a block of code before it runs, whether a model wrote it now or it comes from a record.
-#
-# The names of tools and frames always mean what the user passed. Otherwise earlier code, which may come from somebody
-# else, could put another function in the place of a harmless tool, and later code would call it.
-
-
-_RUN_TEXT = frozenset({"exec", "eval", "compile", "globals", "locals", "__builtins__", "__import__"})
-"""Built-ins that could bind a name without naming it in the syntax tree."""
-
-_BINDS_NOTHING = {
-    (ast.Attribute, "attr"),
-    (ast.Constant, "kind"),
-    (ast.Constant, "value"),
-    (ast.ImportFrom, "module"),
-    (ast.MatchClass, "kwd_attrs"),
-    (ast.keyword, "arg"),
-}
-"""Fields that contain names without binding them. A field that is not here counts as one that does, also a field of a
-later version of Python."""
-
-
-def runnable(source: str, reserved: Iterable[str]) -> str:
-    """The code as it is run. Line numbers do not change."""
-    tree = parse(source)
-    _require_names_unbound(tree, {unicodedata.normalize("NFKC", name) for name in reserved})
-    return _with_own_to_thread(source, tree)
-
-
-def _require_names_unbound(tree: ast.Module, reserved: set[str]) -> None:
-    for node in ast.walk(tree):
-        for name in _bound_by(node):
-            if name in reserved:
-                raise _error(
-                    node,
-                    f"{name!r} is the name of a tool or a frame. It cannot be assigned, defined, deleted or used for a "
-                    "parameter; choose another name",
-                )
-        if isinstance(node, ast.alias) and node.name == "*":
-            raise _error(node, "import the names that you need, not *")
-        if isinstance(node, ast.Name) and node.id in _RUN_TEXT:
-            raise _error(node, f"{node.id} is not available")
-
-
-def _bound_by(node: ast.AST) -> Iterator[str]:
-    """The names that a node may bind, without its children; of a change of an attribute or item the changed name."""
-    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-        return
-    if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
-        yield from _root(node)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("setattr", "delattr"):
-        yield from _root(*node.args[:1])
-    for field, value in ast.iter_fields(node):
-        if (type(node), field) not in _BINDS_NOTHING:
-            for text in value if isinstance(value, list) else (value,):
-                if isinstance(text, str):
-                    yield text.partition(".")[0]  # `import a.b` binds `a`
-
-
-def _root(*nodes: ast.expr) -> Iterator[str]:
-    """`a` of `a.b[0].c`."""
-    for node in nodes:
-        while isinstance(node, ast.Attribute | ast.Subscript):
-            node = node.value
-        if isinstance(node, ast.Name):
-            yield node.id
-
-
-def _error(node: ast.AST, message: str) -> SyntaxError:
-    return SyntaxError(message, ("", getattr(node, "lineno", None), None, None))
-
-
-def _with_own_to_thread(source: str, tree: ast.Module) -> str:
-    """The code with our `to_thread` instead of asyncio's, which the sandbox lacks."""
-    found = [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute) and node.attr == "to_thread" and ast.unparse(node.value) == "asyncio"
-    ]
-    lines = source.encode().splitlines(keepends=True)
-    for node in sorted(found, key=lambda node: (node.lineno, node.col_offset), reverse=True):
-        if node.lineno == node.end_lineno:
-            line = lines[node.lineno - 1]
-            lines[node.lineno - 1] = line[: node.col_offset] + b"to_thread" + line[node.end_col_offset :]
-    return b"".join(lines).decode()

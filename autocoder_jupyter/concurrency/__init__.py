@@ -1,9 +1,13 @@
-"""A background thread with an event loop, the progress of awaited work, methods with an async form, file locks.
+"""Threads and an event loop in the background, the progress of awaited work, file locks.
 
-The `background` thread with its event loop, waiting for it (`awaited`), `f()` and `f.aio()` (`syncified`), `threads`
-for blocking work, `file_locks` between processes, the `cache_folder` that they share.
+It may import `untrusted` and what is below it.
 
-The threads of a kernel. All are daemons, are named, and nothing joins them when the process ends. None prints, uses the
+- `background`: daemon threads for blocking work, the thread with the event loop, and waiting for both
+- `awaited`: the progress of work for which a caller waits
+- `syncified`: methods with an async form, `f()` and `f.aio()`
+- `file_locks`, `cache_folder`: locks between processes, and the folder that all kernels share
+
+The threads of a kernel: all are daemons, are named, and nothing joins them when the process ends. None prints, uses the
 user's namespace, or binds output to a cell. Callbacks of widgets run on the main thread and only set flags.
 
 | thread | lives | work |
@@ -12,9 +16,9 @@ user's namespace, or binds output to a cell. Callbacks of widgets run on the mai
 | `autocode` | from the first generation on | the event loop: generations, conversations, answers of models |
 | `autocode-link` | with the lab extension | reads the messages of pages, sends lists of jobs |
 | `autocode-upkeep` | once a day | removes old environments, images and locks |
-| of `threads` | until 5 s without work | one piece of work after the other; named like it, or `autocode-idle` |
+| of `start_thread` | until 5 s without work | one piece of work after the other; named like it, or `autocode-idle` |
 
-The work of the threads of `threads`:
+The work of the threads of `start_thread`:
 
 | name | lasts | work |
 |---|---|---|

@@ -75,12 +75,12 @@ def remark(text: str) -> None:
 @contextmanager
 def print_obstacles(wait: Wait) -> Iterator[Callable[[], None]]:
     """Print each obstacle once. Only the user can remove it, and the wait does not end before."""
-    told = {""}
+    printed = {""}
 
     def look() -> None:
         obstacle = wait.awaited.obstacle() if wait.awaited else ""
-        if obstacle not in told:
-            told.add(obstacle)
+        if obstacle not in printed:
+            printed.add(obstacle)
             print(obstacle)
 
     yield look

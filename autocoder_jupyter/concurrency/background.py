@@ -1,9 +1,4 @@
-"""One daemon thread per process with an event loop, and a way to await blocking calls without a thread pool.
-
-The threads of a pool are joined when the interpreter exits, so the restart of a kernel would wait for a running sandbox
-(measured: 2.6 s, and exit hooks did not run). With daemon threads it takes 0.1 s. Code on the loop must not print and
-must not use the user's namespace.
-"""
+"""Daemon threads for blocking work, one thread with an event loop, and ways to wait for their work."""
 
 from __future__ import annotations
 
@@ -21,11 +16,12 @@ from typing import Any, TypeVar
 
 from autocoder_jupyter.concurrency.awaited import Wait, watched
 
-# Daemon threads for blocking work. A thread that has ended its work is used again, so a generation needs few of them.
+# Threads for blocking work
 #
-# There is no upper bound and no queue: work never waits for other work. Nothing joins these threads when the process
-# ends.
-
+# They are daemons, and not those of a pool, which are joined when the interpreter exits: the restart of a kernel would
+# wait for a running sandbox (measured: 2.6 s, and exit hooks did not run; with daemons 0.1 s). A thread that has ended
+# its work is used again, so a generation needs few of them. There is no upper bound and no queue: work never waits for
+# other work.
 
 IDLE = "autocode-idle"
 """The name of a thread that has no work."""
@@ -33,7 +29,7 @@ IDLE = "autocode-idle"
 IDLE_SECONDS = 5.0
 """How long a thread waits for more work before it ends."""
 
-_threads_lock = threading.Lock()
+_idle_lock = threading.Lock()
 _idle: list[_Thread] = []
 
 
@@ -45,7 +41,7 @@ def start_thread(work: Callable[[], object], name: str) -> None:
     Raises:
         RuntimeError: no thread can be started, for instance because the process ends.
     """
-    with _threads_lock:
+    with _idle_lock:
         thread = _idle.pop() if _idle else _Thread()
     thread.name = name
     thread.inbox.put(work)
@@ -62,7 +58,7 @@ class _Thread(threading.Thread):
 
     def run(self) -> None:
         while self._run_next():
-            with _threads_lock:
+            with _idle_lock:
                 self.name = IDLE
                 _idle.append(self)
 
@@ -71,7 +67,7 @@ class _Thread(threading.Thread):
         try:
             work = self.inbox.get(timeout=IDLE_SECONDS)
         except queue.Empty:
-            with _threads_lock:
+            with _idle_lock:
                 if self in _idle:
                     _idle.remove(self)
                     return False
@@ -84,9 +80,9 @@ class _Thread(threading.Thread):
 
 
 def _forget() -> None:
-    """Forget the threads, which a forked process does not have."""
-    global _threads_lock
-    _threads_lock = threading.Lock()
+    """Forget the idle threads, which a forked process does not have."""
+    global _idle_lock
+    _idle_lock = threading.Lock()
     _idle.clear()
 
 
@@ -94,12 +90,13 @@ if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(after_in_child=_forget)
 
 
-# What the docstring of this file says.
-
+# The event loop
+#
+# Code on the loop must not print and must not use the user's namespace.
 
 T = TypeVar("T")
 
-_lock = threading.Lock()
+_loop_lock = threading.Lock()
 _loop: asyncio.AbstractEventLoop | None = None
 _thread: threading.Thread | None = None
 
@@ -114,7 +111,7 @@ PAUSE_SECONDS = 0.003
 def loop() -> asyncio.AbstractEventLoop:
     """The loop of the background thread. It is started on first use, and again in a forked process."""
     global _loop, _thread
-    with _lock:
+    with _loop_lock:
         if _loop is None or _thread is None or not _thread.is_alive():
             _loop = asyncio.new_event_loop()
             _thread = threading.Thread(target=_loop.run_forever, name="autocode", daemon=True)
@@ -147,6 +144,9 @@ async def on_loop(coroutine: Coroutine[Any, Any, T]) -> T:
 async def with_loop(coroutine: Coroutine[Any, Any, T]) -> T:
     """Await a coroutine that needs a loop: on that of the caller, or on the background loop if it has none."""
     return await (coroutine if _one_thread() is None else outcome(submit(coroutine)))
+
+
+# Waits
 
 
 async def outcome(future: concurrent.futures.Future[T]) -> T:
@@ -200,6 +200,9 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
         future.cancel()
         for text in about.remarks:
             warnings.warn(text, stacklevel=3)
+
+
+# Coroutines without a loop
 
 
 def run_on_thread(coroutine: Coroutine[Any, Any, T]) -> T:
@@ -293,6 +296,9 @@ def _one_thread() -> _OneThread | None:
         own: _OneThread | None = getattr(_local, "own", None)
         return own
     return None
+
+
+# Inside a running loop
 
 
 @contextlib.contextmanager
@@ -392,5 +398,5 @@ def _plainly(function: Callable[[], T]) -> T:
     except BaseException as raised:
         if isinstance(raised, Exception) and not isinstance(raised, StopIteration):
             raise
-        told = f"a blocking call ended with {raised!r}"
-    raise RuntimeError(told)
+        message = f"a blocking call ended with {raised!r}"
+    raise RuntimeError(message)

@@ -1,8 +1,9 @@
-"""pandera schemas: those of samples, built from records, and the contracts of the user.
+"""pandera schemas: contracts of the user, and the schemas of samples.
 
-This is the only package that imports pandera, and only when a schema is built or applied.
+This is the only package that imports pandera, and only when a schema is built or applied. It may import `data` and what
+is below it.
 
-The only package that imports pandera: schemas of samples from their records (`sample_schema`), and contracts of the
-user (`reading` accepts them, `describing` describes them for key and model, `source` writes them as code, `applying`
-validates tables).
+- `describing`: reads a contract from the user's schema, and describes it for keys, for the model and as code
+- `applying`: validates samples, inputs and outputs
+- `sample_schema`: schemas of samples, built from their records
 """

@@ -8,135 +8,18 @@ columns.
 from __future__ import annotations
 
 import contextlib
-import importlib
 import re
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
 
-from autocoder_jupyter.contracts.describing import check_record, check_text
+from autocoder_jupyter.contracts.describing import built, check_record, check_text, kind_of, pandera
 from autocoder_jupyter.data.capture import origin_of, with_origin
 from autocoder_jupyter.data.text_formats import cell_text, is_null, label_literal, shorten
 from autocoder_jupyter.errors import ContractBroken, InvalidRequest
 from autocoder_jupyter.request import Contract, Request
-from autocoder_jupyter.types import Report
-
-# Import pandera when a schema is needed, with a clear error if it is missing or too old.
-
-
-_INSTALL = 'pip install "pandera>=0.24"'
-
-
-def pandera() -> Any:
-    """The module `pandera.pandas`."""
-    try:
-        return importlib.import_module("pandera.pandas")
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "pandera":
-            raise
-        version = getattr(sys.modules.get("pandera"), "__version__", "")
-        found = f"pandera {version} is too old" if version else "pandera is not installed"
-        raise InvalidRequest(f"Schemas need pandera 0.24 or newer, and {found}.", hint=f"Run: {_INSTALL}") from None
-
-
-# The schemas of the samples of a report, as objects and as source. pandera is imported only if there are any.
-
-
-def schemas_of(report: Report) -> Mapping[str, Any]:
-    """See `CodeGenEvalResult.schemas`."""
-    if not report.sample_schemas:
-        return {}
-    from autocoder_jupyter.contracts.sample_schema import schema_of
-
-    return {name: schema_of(name, record) for name, record in report.sample_schemas.items()}
-
-
-def sources_of(report: Report) -> Mapping[str, str] | None:
-    """See `CodeGenEvalResult.generated_schemas`. For an older report, the source that was recorded in it."""
-    if not report.sample_schemas:
-        return report.generated_schemas
-    from autocoder_jupyter.contracts.sample_schema import source_of
-
-    return {name: source_of(name, record) for name, record in report.sample_schemas.items()}
-
-
-# Read a contract from a pandera schema or a `DataFrameModel`. Schemas for polars are refused.
-
-
-_HELP = "Pass a DataFrameSchema or a DataFrameModel of pandera.pandas; for a Series a SeriesSchema."
-_KINDS = {"DataFrameSchema": "DataFrame", "DataFrameModel": "DataFrame", "SeriesSchema": "Series"}
-
-
-def backend_of(value: object) -> str:
-    """The library of a schema's tables, such as `pandas` or `polars`; "" if the value is not a pandera schema.
-
-    pandera is not imported: if there is a schema, it is imported already.
-    """
-    for kind in _classes(value):
-        room, _, rest = kind.__module__.partition(".api.")
-        if room == "pandera" and kind.__name__ in _KINDS and rest.partition(".")[0] not in ("dataframe", "base"):
-            return rest.partition(".")[0]
-        if kind.__module__ in ("pandera.schemas", "pandera.model"):  # before pandera 0.14
-            return "pandas"
-    return ""
-
-
-def kind_of(value: object) -> str:
-    """`DataFrame` or `Series`: the type of table that a pandera schema describes."""
-    return next(_KINDS[kind.__name__] for kind in _classes(value) if kind.__name__ in _KINDS)
-
-
-def _classes(value: object) -> tuple[type, ...]:
-    return value.__mro__ if isinstance(value, type) else type(value).__mro__
-
-
-def contract_of(place: str, name: str, value: object, *, is_output: bool) -> Contract:
-    """The contract from a value that the user passed.
-
-    Raises:
-        InvalidRequest: it is not a schema of pandas tables, cannot be built, or pandera is missing or too old.
-    """
-    backend = backend_of(value)
-    if not backend:
-        shown = f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
-        raise InvalidRequest(f"{place}: {shown} is not a schema of a table.", hint=_HELP)
-    if backend != "pandas":
-        raise InvalidRequest(
-            f"{place}: a schema for {backend} is not supported.",
-            why="The function gets and returns tables of every library as pandas tables.",
-            hint="Write it with `import pandera.pandas as pa`. A polars table is converted before the check.",
-        )
-
-    pandera()
-    schema = built(place, value)
-    if schema.drop_invalid_rows and is_output:
-        raise InvalidRequest(
-            f"{place}: the schema has drop_invalid_rows, which would hide errors of the function.",
-            hint="Leave it out for an output; say in the request which rows to drop.",
-        )
-    from autocoder_jupyter.contracts.describing import record_of, source_of, text_of
-
-    record = record_of(value, schema)
-    return Contract(value, record, text_of(record), source_of(record))
-
-
-def built(place: str, value: Any) -> Any:
-    """The schema object of a schema or model."""
-    if not isinstance(value, type):
-        return value
-    try:
-        return value.to_schema()  # type: ignore[attr-defined]
-    except Exception as error:
-        raise InvalidRequest(
-            f"{place}: the model {value.__name__} cannot be built.", why=f"{type(error).__name__}: {error}"
-        ) from None
-
-
-# What the docstring of this file says.
-
 
 _MOST_RULES = 6
 _MOST_ROWS = 3
@@ -173,13 +56,13 @@ class Violation:
     def line(self, of: int, *, values: bool) -> str:
         """`revenue: greater_than_or_equal_to(min_value=0): 2 of 12 rows (row 7: -3.5, row 3: -1.0)`."""
         place = self.column if values or self.is_known else "a column that it does not name"
-        told = f"{place}: {self.check}" if place else self.check
+        line = f"{place}: {self.check}" if place else self.check
         if self.rows:
-            told += f": {self.rows:,} of {of:,} rows"
+            line += f": {self.rows:,} of {of:,} rows"
             shown = ", ".join(f"row {index}: {value}" for index, value in self.shown)
-            return f"{told} ({shown})" if values and shown else told
+            return f"{line} ({shown})" if values and shown else line
         found = ", ".join(value for _, value in self.shown if value not in ("missing", "False", self.column))
-        return f"{told}: {found}" if found and (values or self.is_plain or _DTYPE.fullmatch(found)) else told
+        return f"{line}: {found}" if found and (values or self.is_plain or _DTYPE.fullmatch(found)) else line
 
 
 @dataclass(frozen=True)
@@ -216,7 +99,6 @@ class Breach:
 
 
 def apply_contract(name: str, contract: Contract, table: Any) -> tuple[Any, Breach | None]:
-    """Validate a table against a contract."""
     schema, pa = built(name, contract.given), pandera()
     try:
         with _switched_on():
@@ -233,8 +115,8 @@ def apply_contract(name: str, contract: Contract, table: Any) -> tuple[Any, Brea
 
 def _raised(name: str, contract: Contract, table: Any, error: Exception) -> Breach:
     """The violation if the schema itself raised an exception, for example in a custom check."""
-    said = (("", f"{type(error).__name__}: {shorten(' '.join(str(error).split()), 300)}"),)
-    return Breach(name, contract.title, len(table), (Violation("", True, "the schema raised an exception", 0, said),))
+    shown = (("", f"{type(error).__name__}: {shorten(' '.join(str(error).split()), 300)}"),)
+    return Breach(name, contract.title, len(table), (Violation("", True, "the schema raised an exception", 0, shown),))
 
 
 @contextlib.contextmanager
@@ -263,10 +145,10 @@ def _violations(schema: Any, cases: pd.DataFrame, contract: Contract) -> tuple[V
         )
         is_named = is_about_a_column and not _is_missing(column) and column != schema.name
         literal = label_literal(column) if is_named else ""
-        told = str(column) if is_named else ""
+        place = str(column) if is_named else ""
         rule = f"the {context} is another one" if _is_missing(check) else _rule(str(check), named)
         is_plain = not rows and all(label_literal(case) in known for case in group["failure_case"])
-        found.append(Violation(told, not literal or literal in known, rule, rows, shown, is_plain))
+        found.append(Violation(place, not literal or literal in known, rule, rows, shown, is_plain))
     return tuple(sorted(found, key=lambda violation: (violation.rows > 0, -violation.rows)))
 
 
@@ -304,7 +186,7 @@ def _cell(value: Any) -> str:
     return shorten(cell_text(value), _CELL) or repr(value)
 
 
-# Requests and calls
+# Inputs and outputs of requests and calls
 
 
 def with_checked_samples(request: Request) -> Request:

@@ -1,12 +1,11 @@
-"""Describe a contract: as JSON for the key of a request, and as text for the model.
-
-Equal schemas give equal records in every process. So a record has no memory address, no set order and no objects.
-"""
+"""Read a contract from a schema of the user, and describe it: as JSON for keys, as text for the model, and as code."""
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import re
+import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -14,6 +13,102 @@ from typing import Any
 import pandas as pd
 
 from autocoder_jupyter.data.text_formats import cell_text, label_literal
+from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.request import Contract
+
+# The import of pandera
+
+_INSTALL = 'pip install "pandera>=0.24"'
+
+
+def pandera() -> Any:
+    """The module `pandera.pandas`. It is imported when a schema is needed.
+
+    Raises:
+        InvalidRequest: pandera is missing or too old.
+    """
+    try:
+        return importlib.import_module("pandera.pandas")
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "pandera":
+            raise
+        version = getattr(sys.modules.get("pandera"), "__version__", "")
+        found = f"pandera {version} is too old" if version else "pandera is not installed"
+        raise InvalidRequest(f"Schemas need pandera 0.24 or newer, and {found}.", hint=f"Run: {_INSTALL}") from None
+
+
+# Contracts from the schemas and models that the user passes
+
+_HELP = "Pass a DataFrameSchema or a DataFrameModel of pandera.pandas; for a Series a SeriesSchema."
+_KINDS = {"DataFrameSchema": "DataFrame", "DataFrameModel": "DataFrame", "SeriesSchema": "Series"}
+
+
+def backend_of(value: object) -> str:
+    """The library of a schema's tables, such as `pandas` or `polars`; "" if the value is not a pandera schema.
+
+    pandera is not imported: if there is a schema, it is imported already.
+    """
+    for kind in _classes(value):
+        room, _, rest = kind.__module__.partition(".api.")
+        if room == "pandera" and kind.__name__ in _KINDS and rest.partition(".")[0] not in ("dataframe", "base"):
+            return rest.partition(".")[0]
+        if kind.__module__ in ("pandera.schemas", "pandera.model"):  # before pandera 0.14
+            return "pandas"
+    return ""
+
+
+def kind_of(value: object) -> str:
+    """`DataFrame` or `Series`: the type of table that a pandera schema describes."""
+    return next(_KINDS[kind.__name__] for kind in _classes(value) if kind.__name__ in _KINDS)
+
+
+def _classes(value: object) -> tuple[type, ...]:
+    return value.__mro__ if isinstance(value, type) else type(value).__mro__
+
+
+def contract_of(place: str, name: str, value: object, *, is_output: bool) -> Contract:
+    """The contract from a value that the user passed.
+
+    Raises:
+        InvalidRequest: it is not a schema of pandas tables, cannot be built, or pandera is missing or too old.
+    """
+    backend = backend_of(value)
+    if not backend:
+        shown = f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
+        raise InvalidRequest(f"{place}: {shown} is not a schema of a table.", hint=_HELP)
+    if backend != "pandas":
+        raise InvalidRequest(
+            f"{place}: a schema for {backend} is not supported.",
+            why="The function gets and returns tables of every library as pandas tables.",
+            hint="Write it with `import pandera.pandas as pa`. A polars table is converted before the check.",
+        )
+
+    pandera()
+    schema = built(place, value)
+    if schema.drop_invalid_rows and is_output:
+        raise InvalidRequest(
+            f"{place}: the schema has drop_invalid_rows, which would hide errors of the function.",
+            hint="Leave it out for an output; say in the request which rows to drop.",
+        )
+    record = record_of(value, schema)
+    return Contract(value, record, text_of(record), source_of(record))
+
+
+def built(place: str, value: Any) -> Any:
+    """The schema object of a schema or model."""
+    if not isinstance(value, type):
+        return value
+    try:
+        return value.to_schema()  # type: ignore[attr-defined]
+    except Exception as error:
+        raise InvalidRequest(
+            f"{place}: the model {value.__name__} cannot be built.", why=f"{type(error).__name__}: {error}"
+        ) from None
+
+
+# JSON
+#
+# Equal schemas give equal records in every process. So a record has no memory address, no set order and no objects.
 
 _MOST_COLUMNS = 100
 _MOST_VALUES = 50
@@ -160,18 +255,18 @@ def _listed(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-# For the model
+# Text for the model
 
 
 def text_of(record: Mapping[str, Any]) -> str:
     """The rules of a schema, one per line."""
     columns = record["columns"]
-    lines = [f"- {line}" for line in _of_table(record)]
-    lines += [f"- column {column['label']}: {_demands(column)}" for column in columns[:_MOST_COLUMNS]]
+    lines = [f"- {line}" for line in _table_rules(record)]
+    lines += [f"- column {column['label']}: {_column_rules(column)}" for column in columns[:_MOST_COLUMNS]]
     if len(columns) > _MOST_COLUMNS:
         rest = ", ".join(column["label"] for column in columns[_MOST_COLUMNS:])
         lines.append(f"- and {len(columns) - _MOST_COLUMNS} more columns: {rest[:2_000]}")
-    lines += [f"- index {level['label']}: {_demands(level)}" for level in record["index"]]
+    lines += [f"- index {level['label']}: {_column_rules(level)}" for level in record["index"]]
     own = [*record["methods"].values(), *_sources(record)]
     if own:
         lines.append("- with these checks of its own:")
@@ -179,7 +274,7 @@ def text_of(record: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _of_table(record: Mapping[str, Any]) -> Iterable[str]:
+def _table_rules(record: Mapping[str, Any]) -> Iterable[str]:
     if record["kind"] == "DataFrame":
         order = ", in this order" if record["ordered"] else ""
         if record["strict"] is True:
@@ -191,10 +286,10 @@ def _of_table(record: Mapping[str, Any]) -> Iterable[str]:
         if record["dtype"]:
             yield f"every column is {record['dtype']}"
     for check in record["checks"]:
-        yield f"the table: {_told(check)}"
+        yield f"the table: {_check_line(check)}"
 
 
-def _demands(column: Mapping[str, Any]) -> str:
+def _column_rules(column: Mapping[str, Any]) -> str:
     kind = column["dtype"] or "any dtype"
     parts = [
         f"{kind}, converted to it" if column["coerce"] and column["dtype"] else kind,
@@ -202,15 +297,15 @@ def _demands(column: Mapping[str, Any]) -> str:
         "no value twice" if column["unique"] else "",
         "" if column["required"] else "the column may be left out",
         "the name is a regular expression" if column["regex"] else "",
-        *map(_told, column["checks"]),
+        *map(_check_line, column["checks"]),
         column["said"],
     ]
     return "; ".join(filter(None, parts))
 
 
-def _told(check: Mapping[str, Any]) -> str:
-    said = check["said"] if check["said"] not in ("", check_text(check)) else ""
-    return f"{check_text(check)} ({said})" if said else check_text(check)
+def _check_line(check: Mapping[str, Any]) -> str:
+    title = check["said"] if check["said"] not in ("", check_text(check)) else ""
+    return f"{check_text(check)} ({title})" if title else check_text(check)
 
 
 def _sources(record: Mapping[str, Any]) -> Iterable[str]:
@@ -221,8 +316,7 @@ def _sources(record: Mapping[str, Any]) -> Iterable[str]:
         yield from (check["source"] for check in part["checks"] if check["source"] and check["source"][0] != "<")
 
 
-# Write a contract as pandera code for an exported script, if all its rules can be expressed as code.
-
+# Code for an exported script
 
 _PLAIN_OPTIONS = {"element_wise": False, "ignore_na": True, "raise_warning": False, "groupby": None, "groups": None}
 
@@ -233,51 +327,53 @@ def source_of(record: Mapping[str, Any]) -> str:
     Returns "" if the schema has custom checks or a value without a literal.
     """
     parts = (record, *record["columns"], *record["index"])
-    if any(not _is_plain(check) for part in parts for check in part["checks"]):
+    if any(not _is_expressible(check) for part in parts for check in part["checks"]):
         return ""
-    if record["methods"] or any(part["parsers"] for part in parts) or not _labels_are_plain(record):
+    if record["methods"] or any(part["parsers"] for part in parts) or not _has_literal_labels(record):
         return ""
-    index = _source_index(record["index"])
+    index = _index_code(record["index"])
     if record["kind"] == "Series":
         column = record["columns"][0]
-        return f"pa.SeriesSchema({_arguments(column)}, index={index})"
-    columns = "".join(f"        {column['label']}: pa.Column({_of_column(column)}),\n" for column in record["columns"])
+        return f"pa.SeriesSchema({_arguments_code(column)}, index={index})"
+    columns = "".join(
+        f"        {column['label']}: pa.Column({_column_code(column)}),\n" for column in record["columns"]
+    )
     options = ("strict", "coerce", "ordered", "unique_column_names", "add_missing_columns", "drop_invalid_rows")
-    said = [f"    {option}={record[option]!r},\n" for option in options]
+    settings = [f"    {option}={record[option]!r},\n" for option in options]
     unique = f"    unique=[{', '.join(record['unique'])}],\n" if record["unique"] else ""
-    checks = f"    checks=[{', '.join(map(_check, record['checks']))}],\n"
+    checks = f"    checks=[{', '.join(map(_check_code, record['checks']))}],\n"
     return (
         f"pa.DataFrameSchema(\n    {{\n{columns}    }},\n{checks}    index={index},\n    dtype={record['dtype']!r},\n"
-        f"{unique}{''.join(said)})"
+        f"{unique}{''.join(settings)})"
     )
 
 
-def _is_plain(check: Mapping[str, Any]) -> bool:
+def _is_expressible(check: Mapping[str, Any]) -> bool:
     return bool(check["is_literal"]) and check["options"] == _PLAIN_OPTIONS
 
 
-def _labels_are_plain(record: Mapping[str, Any]) -> bool:
+def _has_literal_labels(record: Mapping[str, Any]) -> bool:
     labels = [part["label"] for part in (*record["columns"], *record["index"])] + list(record.get("unique", ()))
     return not any(label.startswith(("<", "pd.")) or "<" in label[:2] for label in labels)
 
 
-def _source_index(levels: list[Mapping[str, Any]]) -> str:
-    made = [f"pa.Index({_arguments(level)}, name={level['label']})" for level in levels]
+def _index_code(levels: list[Mapping[str, Any]]) -> str:
+    made = [f"pa.Index({_arguments_code(level)}, name={level['label']})" for level in levels]
     return "None" if not made else made[0] if len(made) == 1 else f"pa.MultiIndex([{', '.join(made)}])"
 
 
-def _of_column(column: Mapping[str, Any]) -> str:
+def _column_code(column: Mapping[str, Any]) -> str:
     more = f", required={column['required']}, regex={column['regex']}"
     default = "" if column["default"] is None else f", default={column['default']!r}"
-    return _arguments(column) + more + default
+    return _arguments_code(column) + more + default
 
 
-def _arguments(column: Mapping[str, Any]) -> str:
-    checks = ", ".join(map(_check, column["checks"]))
+def _arguments_code(column: Mapping[str, Any]) -> str:
+    checks = ", ".join(map(_check_code, column["checks"]))
     flags = ", ".join(f"{flag}={column[flag]}" for flag in ("nullable", "unique", "coerce"))
     return f"{column['dtype']!r}, checks=[{checks}], {flags}"
 
 
-def _check(check: Mapping[str, Any]) -> str:
+def _check_code(check: Mapping[str, Any]) -> str:
     arguments = ", ".join(f"{name}={value!r}" for name, value in check["arguments"].items())
     return f"pa.Check.{check['name']}({arguments})"

@@ -1,4 +1,7 @@
-"""Build the schema object of a sample from its record. Nothing in a record is executed, because it is not trusted."""
+"""The schemas of samples from their records, as objects and as source.
+
+Nothing in a record is executed, because it is not trusted.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,11 @@ from typing import Any
 import pandas as pd
 from pydantic import ValidationError
 
-from autocoder_jupyter.contracts.applying import pandera
+from autocoder_jupyter.contracts.describing import pandera
 from autocoder_jupyter.data.checks import ColumnCheck, Scalar, match_by_re2
 from autocoder_jupyter.data.schema import ColumnSchema, TableSchema, schema_source, zone_of
 from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.types import Report
 from autocoder_jupyter.untrusted.parsing import parse_expression, visible
 
 _ROWS = {"row_count": "__eq__", "min_rows": "__ge__", "max_rows": "__le__"}
@@ -25,6 +29,18 @@ _DTYPE = re.compile(
     r"|complex(64|128)|string\[\w+\]|period\[[\w-]+\]|(datetime64|timedelta64)\[\w+(, [\w/+:-]+)?\]"
 )
 """The dtypes that a record may contain. Other names are refused, because a library could interpret them in any way."""
+
+
+def schemas_of(report: Report) -> Mapping[str, Any]:
+    """See `CodeGenEvalResult.schemas`."""
+    return {name: schema_of(name, record) for name, record in report.sample_schemas.items()}
+
+
+def sources_of(report: Report) -> Mapping[str, str] | None:
+    """See `CodeGenEvalResult.generated_schemas`. For an older report, the source that was recorded in it."""
+    if not report.sample_schemas:
+        return report.generated_schemas
+    return {name: source_of(name, record) for name, record in report.sample_schemas.items()}
 
 
 def schema_of(name: str, record: Mapping[str, Any]) -> Any:
@@ -55,7 +71,7 @@ def _read(name: str, record: Mapping[str, Any]) -> TableSchema:
     try:
         schema = TableSchema.model_validate(record)
     except ValidationError as error:
-        raise _unreadable(name, f"{error.error_count()} fields are not as they are written") from None
+        raise _unreadable(name, f"{error.error_count()} fields are not valid") from None
     if schema.kind == "Series" and len(schema.columns) != 1:
         raise _unreadable(name, "a Series has one column")
     return schema
@@ -91,7 +107,7 @@ def _arguments(pa: Any, column: ColumnSchema) -> dict[str, Any]:
 def _require_plain(column: ColumnSchema) -> None:
     _label(column.label)
     if column.dtype is not None and not _DTYPE.fullmatch(column.dtype):
-        raise ValueError(f"{column.dtype!r} is no dtype of a sample")
+        raise ValueError(f"{column.dtype!r} is not a dtype of a sample")
 
 
 def _check(pa: Any, check: ColumnCheck, zone: str) -> Any:
@@ -102,11 +118,11 @@ def _check(pa: Any, check: ColumnCheck, zone: str) -> Any:
         return pa.Check.isin(list(check.values), title=title)
     if check.kind == "regex":
         pattern = check.pattern or ""
-        told = f"str_matches({pattern!r})"
-        return pa.Check(lambda texts: match_by_re2(pattern, texts), name="str_matches", error=told, title=title)
+        text = f"str_matches({pattern!r})"
+        return pa.Check(lambda texts: match_by_re2(pattern, texts), name="str_matches", error=text, title=title)
     if check.kind in _BOUNDS:
         return getattr(pa.Check, _BOUNDS[check.kind])(_bound(check.value, zone), title=title)
-    raise ValueError(f"{check.kind} is no check of a column")
+    raise ValueError(f"{check.kind} is not a check of a column")
 
 
 def _of_rows(pa: Any, checks: Sequence[ColumnCheck]) -> list[Any]:
@@ -116,10 +132,10 @@ def _of_rows(pa: Any, checks: Sequence[ColumnCheck]) -> list[Any]:
 def _row_check(pa: Any, check: ColumnCheck) -> Any:
     method, wanted = _ROWS.get(check.kind), check.value
     if method is None or not isinstance(wanted, int):
-        raise ValueError(f"{check.kind} is no check of the number of rows")
+        raise ValueError(f"{check.kind} is not a check of the number of rows")
     compare = getattr(int, method)
-    told = f"{check.kind}({wanted})"
-    return pa.Check(lambda table: bool(compare(len(table), wanted)), name=check.kind, error=told, title=check.sentence)
+    text = f"{check.kind}({wanted})"
+    return pa.Check(lambda table: bool(compare(len(table), wanted)), name=check.kind, error=text, title=check.sentence)
 
 
 def _bound(value: Scalar | None, zone: str) -> Any:

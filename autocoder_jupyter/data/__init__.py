@@ -1,7 +1,12 @@
 """Describe data for the model: profiles, samples, schemas, constraints and drift.
 
-Profile, samples, schemas, constraints, drift (only in `columns_read`, derived from the code's `table_flow`), tables of
-other libraries (`foreign`), tables whose rows are not in memory (`elsewhere`, `table_engines`, `parquet_files`) and the
-`sampling` of them, hidden and masked columns (`withheld`), sampled rows as files (`sample_files`), files as tables of a
-call (`table_file`, `json_table`, `workbook_size`).
+It may import `redaction`, `types`, `codec` and what else is below it, but nothing that asks a model or runs code.
+
+- `capture`, `sources`, `sampling`: private copies of samples; tables whose rows are not in memory, and samples of them
+- `profile`, `column_profile`, `text_formats`, `sample`, `keys`: what is found out about a table and its columns
+- `files`, `readers`: files and folders, and files as tables of a call
+- `context`, `rendering`, `withheld`, `tokens`: the text for the model, of limited length, without withheld columns
+- `constraints`, `checks`, `schema`: constraints as conditions, and the schema of a sample
+- `columns_read`, `renames`, `drift`, `value_drift`: the columns that a function reads, and how later tables differ
+- `overview`: data for the user, on a card
 """

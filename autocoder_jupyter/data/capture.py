@@ -1,4 +1,7 @@
-"""Capture a value of the notebook, so that later changes of the variable have no effect."""
+"""Capture values of the notebook, so that later changes of a variable have no effect.
+
+Tables of other libraries are converted to pandas without loss, and back.
+"""
 
 from __future__ import annotations
 
@@ -30,11 +33,10 @@ from autocoder_jupyter.types import Dir, File
 from autocoder_jupyter.types.records import Drawn
 from autocoder_jupyter.untrusted.parsing import visible
 
-# Convert tables of other libraries to pandas without loss, and back.
+# Tables of other libraries
 #
 # Polars and PyArrow are converted through Arrow; whole numbers and truth values with missing values keep their type.
 # Other libraries are converted by `to_pandas()` or by the dataframe interchange protocol.
-
 
 MOST_CELLS = 2**26
 """Cells of a table that is computed for a call: half a gigabyte of numbers."""
@@ -44,7 +46,7 @@ Table = TypeVar("Table", pd.DataFrame, "pd.Series[Any]", "pd.DataFrame | pd.Seri
 
 @dataclass(frozen=True)
 class Origin:
-    """What a pandas table was made of.
+    """What a pandas table was converted from.
 
     Args:
         kind: the kind of the other table, such as `polars DataFrame`; "" if it was always a pandas table.
@@ -73,11 +75,11 @@ def converted(value: Any) -> pd.DataFrame | pd.Series[Any] | None:
         raise
     except (Exception, KeyboardInterrupt) as error:  # another library may raise any exception
         if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
-            raise  # only there it is the person's; polars raises it in any thread in which it computes
+            raise  # only there it comes from the user; polars raises it in any thread in which it computes
         raise InvalidRequest(
-            f"A {kind_of(value)} cannot be made a pandas table.",
+            f"A {kind_of(value)} cannot be converted to a pandas table.",
             why=f"{type(error).__name__}: {visible(str(error)[:300])}",
-            hint="Convert it yourself, then hand over the pandas DataFrame.",
+            hint="Convert it yourself, then pass the pandas DataFrame.",
         ) from error
     return None if table is None else with_origin(table, Origin(kind_of(value)))
 
@@ -122,7 +124,7 @@ def computed(value: Any) -> Any:
     columns = len(schema)
     most = MOST_CELLS // max(columns, 1)
     _require_few(value, engine.count(inner), columns, most)
-    table = of_rows(engine.first(inner, most + 1), schema)  # a file may have grown, a function drawn more
+    table = joined_rows(engine.first(inner, most + 1), schema)  # a file may have grown, a function drawn more
     _require_few(value, len(table), columns, most)
     return table
 
@@ -136,7 +138,7 @@ def _require_few(value: Any, rows: int, columns: int, most: int) -> None:
         )
 
 
-def of_rows(rows: Iterable[Any], schema: Any) -> pd.DataFrame:
+def joined_rows(rows: Iterable[Any], schema: Any) -> pd.DataFrame:
     """Tables of Arrow or of pandas, one below the other, as one of pandas."""
     import pyarrow
 
@@ -148,7 +150,7 @@ def of_rows(rows: Iterable[Any], schema: Any) -> pd.DataFrame:
 
 
 def kind_of(value: object) -> str:
-    """`polars DataFrame`, `pyarrow Table`."""
+    """The library and the class of a value, such as `polars DataFrame` or `pyarrow Table`."""
     return f"{type(value).__module__.partition('.')[0].lstrip('_')} {type(value).__name__}"
 
 
@@ -158,7 +160,7 @@ def original_kind(table: object) -> str:
 
 
 def origin_of(table: object) -> Origin:
-    """What a pandas table was made of."""
+    """What a pandas table was converted from."""
     return _origins.get(id(table), Origin())
 
 
@@ -240,16 +242,16 @@ def restored(value: Any, kind: str) -> Any:
         return value
     if library not in ("polars", "pyarrow"):
         raise InvalidRequest(
-            f"Outputs cannot be given back as {kind}.",
-            why="Only tables of polars and PyArrow are made of pandas tables here.",
-            hint='Call it without tables="same", and convert what it gives.',
+            f"Outputs cannot be converted to {kind}.",
+            why="Only conversion to tables of polars and PyArrow is supported.",
+            hint='Call it without tables="same", and convert its outputs.',
         )
     try:
         table = _of_pandas(value if isinstance(value.index, pd.RangeIndex) else _with_index(value), library)
         return table.lazy() if kind == "polars LazyFrame" else table
     except Exception as error:
         raise InvalidRequest(
-            f"An output cannot be made a table of {library}.",
+            f"An output cannot be converted to a table of {library}.",
             why=f"{type(error).__name__}: {visible(str(error)[:300])}",
             hint='Call it without tables="same".',
         ) from error
@@ -274,7 +276,7 @@ def _of_pandas(value: pd.DataFrame | pd.Series[Any], library: str) -> Any:
     return pyarrow.Table.from_pandas(value, preserve_index=False)
 
 
-# What the docstring of this file says.
+# Copies of samples and examples
 
 
 def capture(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Constraints as conditions that can be executed on a table."""
+"""Check data against what the user says: constraints as conditions on a table, and claims of a request."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from autocoder_jupyter.request import Share
 from autocoder_jupyter.types import CheckOutcome
 from autocoder_jupyter.untrusted.parsing import visible
 from autocoder_jupyter.untrusted.plain_json import shortened
+
+# Conditions on a table
 
 CheckKind = Literal[
     "greater_than",
@@ -264,15 +266,13 @@ def _rows_message(check: ColumnCheck, frame: pd.DataFrame | pd.Series[Any], othe
     return None if holds else f"{check.target} has {rows} rows"
 
 
-# What a request says of the data that is not so: a format of dates, the name, type or value of a column.
+# Conflicts between a request and the data: a format of dates, the name, type or value of a column
 #
-# This is found by a check of the data. The data win, because a function that follows the words gives an empty result.
-# Only what is certain counts: a format that hardly any value has, and a name or value that is there in another
-# spelling.
+# The data win, because a function that follows the words gives an empty result. Only what is certain counts: a format
+# that hardly any value has, and a name or value that is there in another spelling.
 
-
-MOST = 6
-"""The maximum number of conflicts that are told."""
+MOST_CONFLICTS = 6
+"""The maximum number of conflicts that are reported."""
 
 TEXTS = 500
 """Values of a column that are examined."""
@@ -304,7 +304,7 @@ _KINDS = {
 def conflicts(
     request: str, tables: Mapping[str, pd.DataFrame], *, share: Share = "rows", masked: Collection[str] = ()
 ) -> tuple[str, ...]:
-    """One sentence for each thing that the request says and the data contradict."""
+    """One sentence for each claim of the request that the data contradict."""
     shown = tables
     if masked:
         shown = {
@@ -313,13 +313,13 @@ def conflicts(
     found = [*_names(request, tables), *_types(request, tables)]
     found += _formats(request, shown) if share != "schema" else ()
     found += _values(request, shown) if share == "rows" else ()
-    return tuple(dict.fromkeys(found))[:MOST]
+    return tuple(dict.fromkeys(found))[:MOST_CONFLICTS]
 
 
 def _formats(request: str, tables: Mapping[str, pd.DataFrame]) -> Iterator[str]:
     """Formats of dates that no column of dates has."""
-    said = {pattern: form for pattern in _PATTERN.findall(request) if (form := _as_format(pattern))}
-    if not said:
+    named = {pattern: form for pattern in _PATTERN.findall(request) if (form := _as_format(pattern))}
+    if not named:
         return
     dates = [
         (name, label, texts, forms[0])
@@ -328,7 +328,7 @@ def _formats(request: str, tables: Mapping[str, pd.DataFrame]) -> Iterator[str]:
         if (forms := [form for form in text_formats(texts) if form.startswith("dates ")])
     ]
     meant = [entry for entry in dates if mentioned([entry[1]], request)] or dates
-    for pattern, form in said.items():
+    for pattern, form in named.items():
         if meant and not any(sum(reads(text, form) for text in texts) > _FEW * len(texts) for _, _, texts, _ in meant):
             name, label, _, phrase = meant[0]
             real = phrase.removeprefix("dates ").partition(" (")[0]
@@ -371,9 +371,9 @@ def _types(request: str, tables: Mapping[str, pd.DataFrame]) -> Iterator[str]:
             column = table[label]
             if found is None or not isinstance(column, pd.Series):
                 continue
-            said, dtype = _KINDS[found[1].lower()], column.dtype
-            if not _is_of(said, column):
-                yield f"The request says that {label} is {said}, but in {name} its dtype is {dtype}"
+            claimed, dtype = _KINDS[found[1].lower()], column.dtype
+            if not _is_of(claimed, column):
+                yield f"The request says that {label} is {claimed}, but in {name} its dtype is {dtype}"
 
 
 def _is_of(kind: str, column: pd.Series[Any]) -> bool:

@@ -1,4 +1,4 @@
-"""Profile one column: type, range, frequent values, formats."""
+"""Profile one column: type, range, frequent values, formats, and the structure of nested cells."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ from autocoder_jupyter.data.text_formats import (
     with_share,
 )
 
-# Describe cells that are lists, dicts or of several types, from all examined cells.
-
+# Cells that are lists, dicts or of several types
 
 _TYPES = 5
 _KEYS = 12
@@ -96,8 +95,7 @@ def _ranked(names: Iterable[str]) -> list[tuple[str, int]]:
     return sorted(Counter(names).items(), key=lambda pair: (-pair[1], pair[0]))
 
 
-# What the docstring of this file says.
-
+# Columns
 
 Kind = Literal["number", "bool", "text", "time", "duration", "nested", "other"]
 
@@ -217,7 +215,6 @@ def _numpy_name(dtype: Any) -> str:
 def profile_column(
     series: pd.Series[Any], sampled: pd.Series[Any], position: int, label: Any, *, named: bool = False
 ) -> ColumnProfile:
-    """Describe a column."""
     column = ColumnProfile(position, label, dtype_text(series.dtype), len(series), len(sampled), named=named)
     try:
         column.nulls = int(missing_in(series).sum())

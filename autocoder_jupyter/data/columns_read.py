@@ -3,7 +3,7 @@
 A column counts as read if its name is in the source: as a key, an attribute, a word of a longer text, or a text that
 an f-string could produce. This is only valid if the code uses its tables by column names alone. Code that uses all
 columns (`df.columns`, `df.dropna()`, `df.groupby("k").sum()`, a table passed to an unknown function) reads every
-column; so does code that `table_flow` does not understand.
+column; so does code that the analysis does not understand.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.types import InputSpec, TypeName
 from autocoder_jupyter.untrusted.parsing import literal, parse
 
-# The kinds of expressions in the analysis of `table_flow`, and the kinds of names.
-
+# Kinds of expressions and names
 
 Scope = ChainMap[str, "ExpressionKind"]
 
@@ -51,7 +50,7 @@ class AllColumns(Exception):
 
 
 def require(holds: bool) -> None:
-    """Raise unless the condition holds."""
+    """Raise `AllColumns` unless the condition holds."""
     if not holds:
         raise AllColumns
 
@@ -88,8 +87,7 @@ def parameters(function: ast.FunctionDef | ast.Lambda) -> list[str]:
     return [argument.arg for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
 
 
-# Tables of pandas methods by the columns that they read, for `table_flow`.
-
+# Methods of pandas, by the columns that they read
 
 SAME_COLUMNS = {
     *("assign", "convert_dtypes", "copy", "explode", "head", "infer_objects", "join", "nlargest", "nsmallest", "pipe"),
@@ -129,7 +127,7 @@ COMPARING = {"between", "contains", "endswith", "eq", "ge", "gt", "isin", "le", 
 """Methods of columns that return a mask for any argument."""
 FILLING = {"add", "append", "extend", "insert", "setdefault", "update"}
 """Methods that add their arguments to their object."""
-NO_LOOK = {"bool", "id", "isinstance", "len", "type"}
+READS_NOTHING = {"bool", "id", "isinstance", "len", "type"}
 """Functions that read no column."""
 CALLING = {"apply", "pipe"}
 """Methods that call their first argument with their object."""
@@ -137,7 +135,7 @@ ANYTHING = {"compile", "eval", "exec", "getattr", "globals", "locals", "operator
 """Names that give access to a table in ways that the analysis does not follow."""
 
 
-# The part of `table_flow` for calls: the kind of their result, and whether they read all columns.
+# Calls: the kind of their result, and whether they read all columns
 
 
 class CallAnalysis(Names):
@@ -170,7 +168,7 @@ class CallAnalysis(Names):
         match node.func:
             case ast.Attribute(value=owner, attr=name):
                 return self._method(owner, name, node, scope)
-            case ast.Name(id=name) if name in NO_LOOK:
+            case ast.Name(id=name) if name in READS_NOTHING:
                 for argument in node.args:
                     self.kind(argument, scope)
                 return ExpressionKind.OTHER
@@ -189,7 +187,7 @@ class CallAnalysis(Names):
         if name in ("concat", "merge") and any(
             self.kind(value, scope) >= ExpressionKind.TABLE for value in _arguments(node)
         ):
-            return self._put_together(name, node, scope)
+            return self._combined(name, node, scope)
         if name in ("difference", "issubset") and all(self.is_columns(value, scope) for value in node.args):
             return kind
         given = self.plain(_arguments(node), scope)
@@ -197,7 +195,7 @@ class CallAnalysis(Names):
             self.bind(owner, given, scope)
         return max(kind, ExpressionKind.OTHER) if name in COMPARING else max(kind, given)
 
-    def _put_together(self, name: str, node: ast.Call, scope: Scope) -> ExpressionKind:
+    def _combined(self, name: str, node: ast.Call, scope: Scope) -> ExpressionKind:
         kinds = {self.kind(value, scope) for value in _arguments(node)}
         require(kinds.isdisjoint({ExpressionKind.FOREIGN, ExpressionKind.GROUPS}))
         require(name == "concat" or _given(node, IF_GIVEN["merge"]))
@@ -293,13 +291,12 @@ def _is_by_column(node: ast.Call) -> bool:
     )
 
 
-# Find out whether a module uses its tables only by column names, or reads all columns somewhere.
+# Statements and expressions
 #
-# It is a small abstract interpreter of the syntax tree. It follows values with all columns of a table (the table, a
+# This is a small abstract interpreter of the syntax tree. It follows values with all columns of a table (the table, a
 # copy, a filtered part, a row, a group) through assignments, functions and lambdas. It knows which operations do not
 # read all columns, and assumes that every other one does. A name keeps every kind that it ever had; control flow is
 # ignored.
-
 
 Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 
@@ -314,8 +311,6 @@ def reads_by_name_only(module: ast.Module, tables: Collection[str], foreign: Col
 
 
 class _Flow(CallAnalysis):
-    """Analyses statements and expressions."""
-
     def __init__(self, module: ast.Module, tables: Collection[str], foreign: Collection[str]) -> None:
         super().__init__(module)
         self._module = module
@@ -537,8 +532,7 @@ class _Flow(CallAnalysis):
         return ExpressionKind.OTHER
 
 
-# What the docstring of this file says.
-
+# Names of columns in the source
 
 MASKED = re.compile(r"<[\w-]+>")
 """What a masked name contains instead of the private part."""
@@ -589,7 +583,7 @@ def _columns_read(code: str, inputs: tuple[tuple[str, TypeName], ...]) -> Column
     except (SyntaxError, RecursionError):
         return EVERY_COLUMN
     names = frozenset(_named(module))
-    return ColumnsRead(False, names | frozenset(_before_suffixes(names)), frozenset(_put_together(module)))
+    return ColumnsRead(False, names | frozenset(_before_suffixes(names)), frozenset(_composed_texts(module)))
 
 
 @functools.lru_cache(maxsize=10_000)
@@ -605,10 +599,10 @@ def _texts(written: str) -> Collection[str]:
 
 def _named(module: ast.Module) -> Iterator[str]:
     """Texts, the words in them, and the names of attributes and keywords."""
-    said = _docstrings(module)
+    docstrings = _docstrings(module)
     for node in ast.walk(module):
         match node:
-            case ast.Constant(value=str() as text) if id(node) not in said:
+            case ast.Constant(value=str() as text) if id(node) not in docstrings:
                 yield text
                 yield from re.findall(r"\w+", text)
                 yield from re.findall(r"`([^`]+)`", text)  # `query` quotes names with spaces like this
@@ -624,7 +618,7 @@ def _before_suffixes(names: frozenset[str]) -> Iterator[str]:
         yield from (name[:place] for place in places if name[place:] in suffixes)
 
 
-def _put_together(module: ast.Module) -> Iterator[Spelling]:
+def _composed_texts(module: ast.Module) -> Iterator[Spelling]:
     for node in ast.walk(module):
         match node:
             case ast.JoinedStr(values=parts):

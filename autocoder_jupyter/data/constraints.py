@@ -25,9 +25,7 @@ from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.types import OutputSpec
 
-# Parse common English forms of a constraint into conditions, with patterns.
-#
-# A pattern must match the whole sentence. Names are taken as written; `constraints` resolves them.
+# Patterns of common English forms. Names are taken as written, and resolved below.
 
 
 @dataclass(frozen=True)
@@ -309,8 +307,7 @@ def is_sane(parameters: Mapping[str, Any]) -> bool:
     return True
 
 
-# What the docstring of this file says.
-
+# Constraints as checks
 
 _MAX_COLUMNS = 100
 
@@ -487,7 +484,7 @@ def constraint_question_text(constraints: Sequence[str], tables: Tables) -> str:
         role = "output" if name in tables.outputs else "input"
         shown = [
             masker.mask(f"{label_literal(column)} {dtype}".strip(), bare_numbers=False)
-            for column, dtype in _told_columns(columns, constraints)
+            for column, dtype in _listed_columns(columns, constraints)
         ]
         more = f" and {len(columns) - len(shown)} more" if len(columns) > len(shown) else ""
         lines.append(f"- {name} ({role}): {', '.join(shown) or 'columns not fixed yet'}{more}")
@@ -499,7 +496,7 @@ def constraint_question_text(constraints: Sequence[str], tables: Tables) -> str:
     return "\n".join(lines)
 
 
-def _told_columns(columns: Mapping[str, str], constraints: Sequence[str]) -> list[tuple[str, str]]:
+def _listed_columns(columns: Mapping[str, str], constraints: Sequence[str]) -> list[tuple[str, str]]:
     """The first columns, and all columns that the constraints mention."""
     named = set(mentioned(columns, "\n".join(constraints)))
     return [pair for place, pair in enumerate(columns.items()) if place < _MAX_COLUMNS - len(named) or place in named]

@@ -1,4 +1,4 @@
-"""Describe the samples of a request for the model, as one text of limited length."""
+"""Describe the samples and the examples of a request for the model, as one text of limited length."""
 
 from __future__ import annotations
 
@@ -27,14 +27,13 @@ from autocoder_jupyter.request import Example, Share
 from autocoder_jupyter.types import Dir, File
 from autocoder_jupyter.untrusted.plain_json import shortened
 
-# Describe the user's examples for the model, and identify them in the request key.
-
+# Examples
 
 MOST_ROWS = 30
 TABLE_TOKENS = 900
-"""Maximum number of rows of a table in an example."""
+"""Maximum size of a table in an example."""
 
-MOST_TOLD = 8
+MOST_EXAMPLES = 8
 _LONGEST_VALUE = 400
 
 _RULE = (
@@ -51,13 +50,13 @@ def examples_text(examples: Sequence[Example], share: Share, masker: Masker) -> 
     if share != "rows":
         return _WITHHELD.format(count="1 example" if len(examples) == 1 else f"{len(examples)} examples")
     blocks = [_RULE]
-    for number, example in enumerate(examples[:MOST_TOLD], start=1):
+    for number, example in enumerate(examples[:MOST_EXAMPLES], start=1):
         blocks += [f'<data name="example {number}">']
         blocks += [_line("given", name, value, masker) for name, value in example.given] or ["given: nothing"]
         blocks += [_line("expected", name, value, masker) for name, value in example.expected]
         blocks += ["</data>"]
-    if len(examples) > MOST_TOLD:
-        blocks.append(f"There are {len(examples) - MOST_TOLD} more, which are not shown.")
+    if len(examples) > MOST_EXAMPLES:
+        blocks.append(f"There are {len(examples) - MOST_EXAMPLES} more, which are not shown.")
     return "\n".join(blocks)
 
 
@@ -88,8 +87,7 @@ def _kind(value: Any) -> str:
     return "DataFrame" if isinstance(value, pd.DataFrame) else type(value).__name__
 
 
-# What the docstring of this file says.
-
+# Samples
 
 MAX_TOKENS = 3600
 """Budget of the whole text, in estimated tokens or quarters of its characters, whichever is more."""
@@ -149,7 +147,7 @@ class DataContext:
     conflicts: tuple[str, ...] = ()
 
     def sent(self) -> dict[str, Any]:
-        """What left the notebook, as JSON, for the record. `text` is exactly the text in the prompt."""
+        """What leaves the notebook, as JSON, for the record. `text` is exactly the text in the prompt."""
         return {
             "share": self.share,
             "text": self.text,
@@ -176,7 +174,7 @@ def build_context(
     """
     masker = Masker()
     max_sample_rows = max(0, max_sample_rows)
-    whole, samples = samples, withheld.told(samples)
+    whole, samples = samples, withheld.without_hidden(samples)
     described = dict(list(samples.items())[:MAX_SAMPLES])
     drafts = {
         name: _draft(name, value, share, max_sample_rows, masker, checks, request, withheld.of_table(whole[name]))
@@ -229,7 +227,7 @@ def _draft(
     masker: Masker,
     checks: Sequence[ColumnCheck],
     request: str,
-    kept_back: TableWithholding,
+    withholding: TableWithholding,
 ) -> _Draft:
     if isinstance(value, File | Dir):
         found = describe_path(value)
@@ -243,18 +241,18 @@ def _draft(
 
     def section(tables: dict[str, FrameProfile]) -> _Section:
         rows = sample_rows(frame, max_rows) if share == "rows" else None
-        quotes = share == "rows" and not kept_back
-        remarks = tuple(filter(None, (_check_text(check, value, masker, quotes) for check in _checks_on(name, checks))))
+        quotes = share == "rows" and not withholding
+        checked = tuple(filter(None, (_check_text(check, value, masker, quotes) for check in _checks_on(name, checks))))
         origin = origin_of(value)
         came = f"came as a {origin.kind}, and is handed over as this table of pandas" if origin.kind else ""
         part = f"{origin.drawn.words}, so what follows is of the sample" if origin.drawn else ""
-        said = (
+        remarks = (
             *filter(None, [came, part, neutral(masker.mask(geography(value)))]),
-            *map(neutral, kept_back.notes),
-            *(remarks if share != "schema" else ()),
+            *map(neutral, withholding.notes),
+            *(checked if share != "schema" else ()),
         )
-        profile = kept_back.profile(tables[name])
-        view = TableView(profile, None if rows is None else kept_back.rows(rows), said, places=kept_back.places)
+        profile = withholding.profile(tables[name])
+        view = TableView(profile, None if rows is None else withholding.rows(rows), remarks, places=withholding.places)
         return TableText(view, share, masker, max_rows)
 
     return _Draft({name: known_profile(value, named=mentioned(frame.columns, request))}, section)

@@ -19,11 +19,11 @@ from autocoder_jupyter.data.sample import missing_in
 from autocoder_jupyter.data.text_formats import label_literal
 from autocoder_jupyter.redaction.masking import Masker
 
-# What a model is told of a GeoDataFrame: its class, the active geometry and the coordinate systems, without values.
+# Geometries
 
 
 def geography(value: pd.DataFrame | pd.Series[Any]) -> str:
-    """A phrase; "" for a table without geometries."""
+    """The class, the active geometry and the coordinate systems of a table, for the model; "" without geometries."""
     frame = as_frame(value) if isinstance(value, pd.DataFrame) else pd.DataFrame({value.name: value.array})
     columns = [(label, column) for label, column in frame.items() if is_geometry(column.dtype)]
     if not columns:
@@ -32,8 +32,8 @@ def geography(value: pd.DataFrame | pd.Series[Any]) -> str:
     if not is_geographic(value):
         return f"geometries of geopandas: {systems}"
     active = getattr(value, "active_geometry_name", None)
-    told = f"a geopandas.{type(value).__name__}; geometries: {systems}"
-    return told if active is None else f"{told}; active geometry {label_literal(active)}"
+    text = f"a geopandas.{type(value).__name__}; geometries: {systems}"
+    return text if active is None else f"{text}; active geometry {label_literal(active)}"
 
 
 def system_of(column: Any) -> str:
@@ -45,8 +45,7 @@ def system_of(column: Any) -> str:
     return ":".join(code) if code else str(crs.name)
 
 
-# What the docstring of this file says.
-
+# Columns and dtypes
 
 _NAMED = 5
 
@@ -162,8 +161,6 @@ def conversions(
 
 
 _SYSTEM = re.compile(r"geometry\[([A-Za-z]+:\w+)\]")
-
-
 _DTYPE = re.compile(r"[\w., \[\]/+-]{1,80}")
 """A dtype that may stand in a line of code. It comes from a record that is not trusted."""
 
@@ -292,7 +289,6 @@ def _plain(column: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def _is_whole(column: pd.Series[Any]) -> bool:
-    """Whether all values are whole numbers."""
     if family(str(column.dtype)) != "float" or column.hasnans:
         return False
     return bool(((column == column.round()) & (column.abs() < 2**53)).all())

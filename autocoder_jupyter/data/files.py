@@ -1,4 +1,4 @@
-"""Describe a file or a folder: its format, how to read it, and its size."""
+"""Describe a file or a folder for the model: its format, how to read it, its size and its contents."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from autocoder_jupyter.data.profile import FrameProfile, excerpt, profile_frame, structure
+from autocoder_jupyter.data.profile import FrameProfile, profile_frame
 from autocoder_jupyter.data.readers import (
     DELIMITED_SUFFIXES,
     HEAD_BYTES,
@@ -31,7 +31,7 @@ from autocoder_jupyter.data.readers import (
 )
 from autocoder_jupyter.data.rendering import Rendered, TableText, TableView, cost, neutral
 from autocoder_jupyter.data.sample import mentioned, sample_rows
-from autocoder_jupyter.data.text_formats import shorten
+from autocoder_jupyter.data.text_formats import RAW_CHARACTERS, shorten
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.redaction.masking import FilePlaceholders, Masker, suffixes_of
 from autocoder_jupyter.request import Share
@@ -329,7 +329,9 @@ def _describe_json(
     details = (*facts, "one JSON value; read with json.load")
     if isinstance(value, list):
         return _json_profile(path, size, "JSON", details, value, len(value))
-    return FileProfile(path.name, size, "JSON", (*details, f"structure {structure(value)}"), contents=(excerpt(value),))
+    return FileProfile(
+        path.name, size, "JSON", (*details, f"structure {_json_structure(value)}"), contents=(_json_beginning(value),)
+    )
 
 
 def _after_lines(encoding: str) -> str:
@@ -340,10 +342,49 @@ def _after_lines(encoding: str) -> str:
 def _json_profile(
     path: Path, size: int, kind: str, facts: tuple[str, ...], records: list[Any], rows: int
 ) -> FileProfile:
-    details = (*facts, f"structure {structure(records)}")
+    details = (*facts, f"structure {_json_structure(records)}")
     if records and all(isinstance(record, dict) for record in records):
         return FileProfile(path.name, size, kind, details, pd.DataFrame(records[:READ_ROWS]), rows)
-    return FileProfile(path.name, size, kind, (*details, f"{rows} items"), contents=(excerpt(records),))
+    return FileProfile(path.name, size, kind, (*details, f"{rows} items"), contents=(_json_beginning(records),))
+
+
+def _json_structure(value: Any, depth: int = 0) -> str:
+    """The structure of a JSON value: names and types, no values."""
+    if isinstance(value, dict):
+        if depth >= 4:
+            return "object"
+        inner = [
+            f"{shorten(str(key), RAW_CHARACTERS)}: {_json_structure(one, depth + 1)}"
+            for key, one in islice(value.items(), 25)
+        ]
+        more = f", … {len(value) - 25} more" if len(value) > 25 else ""
+        return "{" + ", ".join(inner) + more + "}"
+    if isinstance(value, list):
+        if depth >= 4 or not value:
+            return "list"
+        return f"list of {_merged_structure(value[:200], depth + 1)}"
+    return {"NoneType": "null", "str": "text"}.get(type(value).__name__, type(value).__name__)
+
+
+def _merged_structure(values: list[Any], depth: int) -> str:
+    """One structure for all items of a list. Keys that some objects do not have are marked with `?`."""
+    objects = [value for value in values if isinstance(value, dict)]
+    kinds = list(dict.fromkeys(_json_structure(value, depth) for value in values if not isinstance(value, dict)))[:4]
+    if objects:
+        keys = list(dict.fromkeys(key for one in objects for key in one))
+        inner = []
+        for key in keys[:25]:
+            present = [one[key] for one in objects if key in one]
+            name = shorten(str(key), RAW_CHARACTERS)
+            mark = "?" if len(present) < len(objects) else ""
+            inner.append(f"{name}{mark}: {_merged_structure(present[:50], depth + 1)}" if depth < 5 else name)
+        more = f", … {len(keys) - 25} more" if len(keys) > 25 else ""
+        kinds.insert(0, "{" + ", ".join(inner) + more + "}")
+    return " or ".join(kinds) or "nothing"
+
+
+def _json_beginning(value: Any) -> str:
+    return "begins " + shorten(json.dumps(value, ensure_ascii=False), 600)
 
 
 _TIMESTAMP = re.compile(
@@ -404,8 +445,7 @@ def _walk(path: Path) -> Iterable[Path]:
             yield entry
 
 
-# Render the profile of a file or folder as text for the model: masked, escaped, and within its budget.
-
+# Text for the model: masked, escaped, and within its budget
 
 _LISTED = 40
 _SHOWN_CHARACTERS = 300

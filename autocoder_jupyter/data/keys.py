@@ -27,7 +27,7 @@ _MIN_COMMON = 2
 """Minimum number of common values. A single one is chance, such as a header that was left in the body of both."""
 
 _ALMOST_ALL = 0.9
-_TELLING = 3
+_MIN_SHOWN = 3
 """Columns with unrelated names are a join if at least this share of the values, and so many, are found."""
 
 _MOST_COLUMNS = 200
@@ -131,7 +131,7 @@ def _by_values(frames: Mapping[str, pd.DataFrame], request: str, linked: set[tup
                     continue
                 if not _are_among(some(left, place), known):
                     continue
-                link = _compare(left, own, right, column, common=_TELLING)
+                link = _compare(left, own, right, column, common=_MIN_SHOWN)
                 if link is not None and link.to_unique and link.share >= _ALMOST_ALL:
                     yield link
 
@@ -162,7 +162,7 @@ def _keys(columns: Sequence[pd.Series[Any]], named: set[int]) -> list[int]:
 
 def _identifies(column: pd.Series[Any]) -> bool:
     try:
-        if not (_TELLING <= len(column) <= _KEY_ROWS and _can_be_key(column)):
+        if not (_MIN_SHOWN <= len(column) <= _KEY_ROWS and _can_be_key(column)):
             return False
         return bool(sample_cells(column, _PROBED).is_unique and column.is_unique)
     except Exception:
@@ -218,7 +218,7 @@ def _shared(link: KeyLink, frames: Mapping[str, pd.DataFrame]) -> tuple[tuple[st
                 equal = (rows[label] == theirs) | (rows[label].isna() & theirs.isna())
                 found.append((label_literal(label), float(equal.mean())))
     except Exception:
-        # Cells that cannot be hashed or compared agree on nothing that could be told.
+        # Cells that cannot be hashed or compared agree on nothing.
         return ()
     return tuple(found)
 

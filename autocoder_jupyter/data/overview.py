@@ -1,6 +1,6 @@
-"""Describe a sample for the user: each column with its main facts and a small chart of its distribution.
+"""Describe data for the user: overviews of samples, first rows of tables, previews of outputs.
 
-The text for the model is limited by tokens; this one is limited by the size of a screen.
+The text for the model is limited by tokens; these are limited by the size of a screen.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ from autocoder_jupyter.types import Dir, Figure, File
 from autocoder_jupyter.types.records import Bar, ColumnOverview, Drawing, Excerpt, Glimpse, Overview
 from autocoder_jupyter.untrusted.charts import chart_place, why_not_drawn
 
+# Overviews: each column with its main facts and a small chart of its distribution
+
 COLUMNS = 40
 """Maximum number of columns that are described."""
 
@@ -50,7 +52,6 @@ _NAME_CHARACTERS = 80
 
 
 def overview(value: Any, share: Share | None = None) -> Overview:
-    """Describe a sample."""
     if isinstance(value, File | Dir):
         return _path_overview(value, share)
     rows = len(value)
@@ -100,7 +101,6 @@ class _Describer:
         self._masker = Masker()
 
     def columns(self, frame: pd.DataFrame, profile: FrameProfile) -> tuple[ColumnOverview, ...]:
-        """The first columns."""
         sampled = sample_rows(frame.iloc[:, :COLUMNS], SAMPLE_ROWS)
         return tuple(
             self._column(frame.iloc[:, column.position], sampled.iloc[:, column.position], column)
@@ -238,15 +238,14 @@ def _bars(values: npt.NDArray[np.float64], label: Callable[[float], str]) -> tup
     return tuple(Bar(f"{ends[place]} – {ends[place + 1]}", int(count)) for place, count in enumerate(counts))
 
 
-# The first rows of a table as short texts, for the user.
+# First rows of a table
 
-
-ROWS = 10
+EXCERPT_ROWS = 10
 EXCERPT_COLUMNS = 20
 DIGITS = 6
 """Significant digits of a number that is not in a column of numbers."""
 
-_OF_LARGEST = 4
+_LARGEST_DIGITS = 4
 """Significant digits of the largest number of a column, if it has more than two decimals."""
 
 _MOST_DECIMALS = 8
@@ -258,29 +257,29 @@ _LEVELS = " / "
 _NUMBER = re.compile(r"-?\d{1,15}(\.\d+)?")
 _FLOAT = re.compile(r"-?\d+\.\d+(e[-+]\d+)?|-?\d+e[-+]\d+")
 
-Tell = Callable[[list[str]], list[str]]
+Mask = Callable[[list[str]], list[str]]
 """Masks the texts of one column. It gets them before they are truncated, so that no part of a secret is missed."""
 
 
 def excerpt(
     value: pd.DataFrame | pd.Series[Any],
     *,
-    rows: int = ROWS,
+    rows: int = EXCERPT_ROWS,
     columns: int = EXCERPT_COLUMNS,
     characters: int = CELL_CHARACTERS,
-    tell: Tell = list,
+    mask: Mask = list,
 ) -> Excerpt:
     """The first rows and columns. The levels of the index come first, unless it is the default index."""
     frame = as_frame(value)
     head = frame.iloc[:rows, :columns]
     numeric = [_is_numeric(head.iloc[:, place]) for place in range(head.shape[1])]
-    cells = [_readable(texts_of(head.iloc[:, place]), tell, numeric[place]) for place in range(head.shape[1])]
-    headings = _headings(head.columns, tell)
+    cells = [_readable(texts_of(head.iloc[:, place]), mask, numeric[place]) for place in range(head.shape[1])]
+    headings = _headings(head.columns, mask)
     if not is_default_index(frame.index):
         levels = [head.index.get_level_values(place) for place in range(min(head.index.nlevels, columns))]
-        texts = [_readable([_text(label, float, _MISSING) for label in level], tell) for level in levels]
+        texts = [_readable([_text(label, float, _MISSING) for label in level], mask) for level in levels]
         cells = [*_without_repetition(texts), *cells]
-        names = tell(["" if name is None else _label(name) for name in head.index.names[:columns]])
+        names = mask(["" if name is None else _label(name) for name in head.index.names[:columns]])
         headings = [*(names if len(names) > 1 else [names[0] or "index"]), *headings]
         numeric = [*[False] * len(levels), *numeric]
     cut = [[shorten(text, characters) for text in column] for column in cells]
@@ -302,11 +301,11 @@ def _is_numeric(column: pd.Series[Any]) -> bool:
     return bool(cells) and all(isinstance(cell, decimal.Decimal) for cell in cells)
 
 
-def _headings(labels: pd.Index[Any], tell: Tell) -> list[str]:
+def _headings(labels: pd.Index[Any], mask: Mask) -> list[str]:
     """The masked headings of columns; those of several levels stand in one line."""
     if labels.nlevels == 1:
-        return tell([_label(label) for label in labels])
-    levels = [tell([_label(label) for label in labels.get_level_values(place)]) for place in range(labels.nlevels)]
+        return mask([_label(label) for label in labels])
+    levels = [mask([_label(label) for label in labels.get_level_values(place)]) for place in range(labels.nlevels)]
     return [_LEVELS.join(filter(None, parts)) for parts in zip(*levels, strict=True)]
 
 
@@ -323,11 +322,11 @@ def _without_repetition(levels: list[list[str]]) -> list[list[str]]:
     ]
 
 
-def _readable(texts: list[str], tell: Tell, numeric: bool = False) -> list[str]:
+def _readable(texts: list[str], mask: Mask, numeric: bool = False) -> list[str]:
     """The masked texts of a column, with numbers as a person reads them: those of a column have the same decimals."""
-    told = tell(texts)  # the exact texts are masked: a rounded number is not recognized
+    masked = mask(texts)  # the exact texts are masked: a rounded number is not recognized
     decimals = _decimals(texts) if numeric else None
-    return [_rounded(text, decimals) if text == before else text for text, before in zip(told, texts, strict=True)]
+    return [_rounded(text, decimals) if text == before else text for text, before in zip(masked, texts, strict=True)]
 
 
 def _decimals(texts: list[str]) -> int | None:
@@ -337,7 +336,7 @@ def _decimals(texts: list[str]) -> int | None:
     sizes = [abs(float(text)) for text in written if float(text)]
     if not sizes or any("e" in text for text in texts if _FLOAT.fullmatch(text)):
         return None
-    shown = max(2, _OF_LARGEST - 1 - math.floor(math.log10(max(sizes))))
+    shown = max(2, _LARGEST_DIGITS - 1 - math.floor(math.log10(max(sizes))))
     while shown < needed and min(sizes) < 0.5 * 10**-shown:  # a number that is not zero does not look like it
         shown += 1
     return min(needed, shown) if shown <= _MOST_DECIMALS else None
@@ -372,20 +371,19 @@ def _label(label: Any) -> str:
     return shorten(label if isinstance(label, str) else label_literal(label), RAW_CHARACTERS)
 
 
-# Short previews of the outputs on the sample, small enough for a saved notebook.
+# Previews of outputs on the sample, small enough for a saved notebook
 #
-# Private values and secrets are masked before the text is truncated.
+# Private values and secrets are masked before a text is truncated.
 
-
-GLIMPSE_ROWS = 5
-GLIMPSE_COLUMNS = 6
-PARTS = 4
+PREVIEW_ROWS = 5
+PREVIEW_COLUMNS = 6
+PREVIEW_TABLES = 4
 """Most tables of one list or dict that are shown."""
 
-FIGURES = 12
+PREVIEW_FIGURES = 12
 """Most figures of one list or dict that are shown."""
 
-CHARACTERS = 24
+PREVIEW_CHARACTERS = 24
 """Maximum length of a cell."""
 
 FIGURE_CHARACTERS = 256 * 2**10
@@ -406,12 +404,11 @@ _SECRET = "not on the card, because the function gets secrets"
 
 
 def glimpses(values: Mapping[str, Any], secrets: Mapping[str, str]) -> tuple[Glimpse, ...]:
-    """A preview of each output."""
-    tell = _telling(secrets)
+    mask = _output_mask(secrets)
     found, characters, pixels = list[Glimpse](), CARD_CHARACTERS, CARD_PIXELS
     for output, value in values.items():
-        for name, one in _parts(output, value, tell):
-            glimpse = _carefully(name, one, tell)
+        for name, one in _parts(output, value, mask):
+            glimpse = _carefully(name, one, mask)
             if secrets and (glimpse.picture or glimpse.chart):
                 glimpse = _without_figure(glimpse, _SECRET)
             size, drawn = _characters(glimpse), _pixels(glimpse.picture)
@@ -436,55 +433,56 @@ def _pixels(picture: bytes) -> int:
     return int.from_bytes(picture[16:20], "big") * int.from_bytes(picture[20:24], "big")
 
 
-def _parts(name: str, value: Any, tell: Tell) -> Iterable[tuple[str, Any]]:
+def _parts(name: str, value: Any, mask: Mask) -> Iterable[tuple[str, Any]]:
     """A value; or the first parts of a list or dict of tables or figures, each with its place in it."""
     items = (
         list(value.items() if isinstance(value, dict) else enumerate(value)) if isinstance(value, list | dict) else []
     )
     if not items or not isinstance(items[0][1], pd.DataFrame | pd.Series | Figure):
         return [(name, value)]
-    most = FIGURES if isinstance(items[0][1], Figure) else PARTS
-    shown = [(f"{name}[{tell([shorten(repr(key), CHARACTERS)])[0]}]", part) for key, part in items[:most]]
+    most = PREVIEW_FIGURES if isinstance(items[0][1], Figure) else PREVIEW_TABLES
+    shown = [(f"{name}[{mask([shorten(repr(key), PREVIEW_CHARACTERS)])[0]}]", part) for key, part in items[:most]]
     more = len(items) - most
     return [*shown, (name, f"and {more} more")] if more > 0 else shown
 
 
-def _carefully(name: str, value: Any, tell: Tell) -> Glimpse:
+def _carefully(name: str, value: Any, mask: Mask) -> Glimpse:
     try:
-        return _glimpse(name, value, tell)
+        return _glimpse(name, value, mask)
     except Exception as error:  # an unusual value must not fail a successful generation
-        return Glimpse(name, f"cannot be shown in short ({type(error).__name__})")
+        return Glimpse(name, f"cannot be previewed ({type(error).__name__})")
 
 
-def _telling(secrets: Mapping[str, str]) -> Tell:
+def _output_mask(secrets: Mapping[str, str]) -> Mask:
     masker = Masker()
 
-    def tell(texts: list[str]) -> list[str]:
+    def mask(texts: list[str]) -> list[str]:
         open_texts = [without_secrets(text, secrets) for text in texts]
         return list(map(masker.for_column(open_texts), open_texts))
 
-    return tell
+    return mask
 
 
-def _glimpse(name: str, value: Any, tell: Tell) -> Glimpse:
+def _glimpse(name: str, value: Any, mask: Mask) -> Glimpse:
     if isinstance(value, pd.DataFrame | pd.Series):
         return Glimpse(
-            name, table=excerpt(value, rows=GLIMPSE_ROWS, columns=GLIMPSE_COLUMNS, characters=CHARACTERS, tell=tell)
+            name,
+            table=excerpt(value, rows=PREVIEW_ROWS, columns=PREVIEW_COLUMNS, characters=PREVIEW_CHARACTERS, mask=mask),
         )
     if isinstance(value, Figure):
-        return _figure(Glimpse(name, tell([value.description])[0]), value, tell)
+        return _figure(Glimpse(name, mask([value.description])[0]), value, mask)
     if isinstance(value, File | Dir):
         return Glimpse(name, "a file" if isinstance(value, File) else "a folder")
     if is_null(value):
         return Glimpse(name, str(value))
     text = cell_text(value)
-    return Glimpse(name, shorten(tell([text])[0], RAW_CHARACTERS) if text else "(empty)")
+    return Glimpse(name, shorten(mask([text])[0], RAW_CHARACTERS) if text else "(empty)")
 
 
-def _figure(glimpse: Glimpse, figure: Figure, tell: Tell) -> Glimpse:
+def _figure(glimpse: Glimpse, figure: Figure, mask: Mask) -> Glimpse:
     if figure.kind == "matplotlib":
         return replace(glimpse, picture=figure.preview or figure.png)
-    chart = chart_place(figure.kind, figure.spec, FIGURE_CHARACTERS, tell)
+    chart = chart_place(figure.kind, figure.spec, FIGURE_CHARACTERS, mask)
     if chart:
         return replace(glimpse, chart=chart)
     reason = why_not_drawn(figure.kind, figure.spec)

@@ -1,21 +1,21 @@
-"""Profile a table: shape, index, columns and keys."""
+"""Profile a table: shape, index, columns, keys, and rows that are not data."""
 
 from __future__ import annotations
 
-import json
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, islice
+from itertools import combinations
 from typing import Any
 
 import pandas as pd
 
 from autocoder_jupyter.codec import encode
 from autocoder_jupyter.data.column_profile import ColumnProfile, dtype_text, profile_column
-from autocoder_jupyter.data.sample import SheetRows, columns_of_labels, sample_rows, sheet_rows
-from autocoder_jupyter.data.text_formats import RAW_CHARACTERS, cell_text, label_literal, settled, shorten
+from autocoder_jupyter.data.sample import cells_of, columns_of_labels, sample_rows
+from autocoder_jupyter.data.text_formats import cell_text, label_literal, settled
 
 SAMPLE_ROWS = 10_000
 """Tables with more rows are described from a sample of this size. Lengths, nulls and ranges remain exact."""
@@ -23,9 +23,8 @@ SAMPLE_ROWS = 10_000
 DETAILED_COLUMNS = 60
 """Maximum number of columns with a full profile. The others have only name and dtype."""
 
-_KEPT_TABLES, _KEPT_CELLS = 16, 200_000
-"""How many profiles are kept, and the cells of the largest table of which one is: to hash more takes as long as to
-profile it."""
+_CACHED_TABLES, _CACHED_CELLS = 16, 200_000
+"""How many profiles are cached, and of tables of at most how many cells: hashing more takes as long as profiling."""
 
 _DUPLICATE_ROWS = 50_000
 _PANEL_SPARSITY = 3
@@ -39,6 +38,29 @@ class ColumnRun:
     last: str
     count: int
     dtype: str
+
+
+@dataclass(frozen=True)
+class Note:
+    """The only cell of a row: its row and column by position, and its text, which is not masked yet."""
+
+    row: int
+    place: int
+    text: str
+
+
+@dataclass(frozen=True)
+class SheetRows:
+    """The rows of a table that are not data.
+
+    Args:
+        notes: rows with a single cell, from the top.
+        header: the position of a row that looks like the header; None if there is none.
+    """
+
+    notes: tuple[Note, ...] = ()
+    header: int | None = None
+    names: tuple[tuple[int, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -59,7 +81,7 @@ class FrameProfile:
         panel_key: two columns that together identify a row, if most of their combinations occur; else ().
         sampled: the number of rows used for expensive statistics.
         empty: the number of rows without any value, among `duplicates_of` rows.
-        sheet: rows that are no data.
+        sheet: rows that are not data.
     """
 
     kind: str
@@ -85,8 +107,8 @@ def as_frame(value: pd.DataFrame | pd.Series[Any]) -> pd.DataFrame:
     return value if isinstance(value, pd.DataFrame) else value.to_frame()
 
 
-_kept: OrderedDict[tuple[str, str, frozenset[int]], FrameProfile] = OrderedDict()
-_keeping = threading.Lock()
+_cache: OrderedDict[tuple[str, str, frozenset[int]], FrameProfile] = OrderedDict()
+_cache_lock = threading.Lock()
 
 
 def known_profile(value: pd.DataFrame | pd.Series[Any], named: Iterable[int] = ()) -> FrameProfile:
@@ -95,21 +117,21 @@ def known_profile(value: pd.DataFrame | pd.Series[Any], named: Iterable[int] = (
     Tables are compared by a hash of all their content, so that a change in place is noticed.
     """
     named = frozenset(named)
-    if value.size > _KEPT_CELLS:
+    if value.size > _CACHED_CELLS:
         return profile_frame(value, named=named)
     kind = "DataFrame" if isinstance(value, pd.DataFrame) else "Series"
     try:
         key = kind, encode(value, kind).digest(), named
-    except Exception:  # it cannot cross into a sandbox; whoever sends it tells that
+    except Exception:  # it cannot be sent to a sandbox; whoever sends it reports that
         return profile_frame(value, named=named)
-    with _keeping:
-        profile = _kept.pop(key, None)
+    with _cache_lock:
+        profile = _cache.pop(key, None)
     if profile is None:
         profile = profile_frame(value, named=named)
-    with _keeping:
-        _kept[key] = profile
-        while len(_kept) > _KEPT_TABLES:
-            _kept.popitem(last=False)
+    with _cache_lock:
+        _cache[key] = profile
+        while len(_cache) > _CACHED_TABLES:
+            _cache.popitem(last=False)
     return profile
 
 
@@ -267,44 +289,74 @@ def _duplicates(frame: pd.DataFrame) -> tuple[int | None, int, int]:
         return None, looked, 0
 
 
-# Describe the structure of JSON values by names and types.
+# Rows of a sheet that are not data: a title, a note, a header below the names, empty rows
+#
+# A note decides how the others are read ("excluding …"), so it is shown completely, and before the columns.
+
+NOTE_CHARACTERS = 600
+"""Characters of a note that are shown."""
+
+_SHEET_ENDS = 200
+"""Rows at the top and at the bottom that are examined. Titles and notes stand there."""
+
+_SHEET_COLUMNS = 100
+_SHEET_NOTES = 4
+_UNNAMED = re.compile(r"Unnamed: \d+(_level_\d+)?")
+_NUMBER = re.compile(r"[-+(]?[\d.,\s]+[)%]?")
 
 
-def structure(value: Any, depth: int = 0) -> str:
-    """The structure of a JSON value: names and types, no values."""
-    if isinstance(value, dict):
-        if depth >= 4:
-            return "object"
-        inner = [
-            f"{shorten(str(key), RAW_CHARACTERS)}: {structure(one, depth + 1)}"
-            for key, one in islice(value.items(), 25)
-        ]
-        more = f", … {len(value) - 25} more" if len(value) > 25 else ""
-        return "{" + ", ".join(inner) + more + "}"
-    if isinstance(value, list):
-        if depth >= 4 or not value:
-            return "list"
-        return f"list of {_merged_structure(value[:200], depth + 1)}"
-    return {"NoneType": "null", "str": "text"}.get(type(value).__name__, type(value).__name__)
+def sheet_rows(frame: pd.DataFrame) -> SheetRows:
+    """The rows of a table that are not data, by position."""
+    if frame.shape[1] < 2 or not len(frame) or not any(map(_may_be_text, frame.dtypes)):
+        return SheetRows()
+    places = [*range(min(_SHEET_ENDS, len(frame))), *range(max(_SHEET_ENDS, len(frame) - _SHEET_ENDS), len(frame))]
+    try:
+        ends = frame.iloc[places, :_SHEET_COLUMNS]
+        filled = ends.notna().to_numpy()
+        alone = [at for at, count in enumerate(filled.sum(axis=1)) if count == 1]
+        if not alone and not _may_have_header(frame):
+            return SheetRows()
+        cells = [cells_of(column) for _, column in ends.items()]
+    except Exception:
+        # Extension arrays and foreign objects may raise anywhere. Such a table is not from a sheet.
+        return SheetRows()
+    notes = []
+    for at in alone if len(alone) <= max(_SHEET_NOTES, len(places) // 10) else []:
+        place = int(filled[at].argmax())
+        if isinstance(cells[place][at], str) and cells[place][at].strip():
+            notes.append(Note(places[at], place, cell_text(cells[place][at], NOTE_CHARACTERS)))
+    header = _header(frame, cells, filled)
+    names = (
+        tuple((place, cell_text(column[header])) for place, column in enumerate(cells)) if header is not None else ()
+    )
+    return SheetRows(tuple(notes[:_SHEET_NOTES]), header, names)
 
 
-def _merged_structure(values: list[Any], depth: int) -> str:
-    """One structure for all items of a list. Keys that some objects do not have are marked with `?`."""
-    objects = [value for value in values if isinstance(value, dict)]
-    kinds = list(dict.fromkeys(structure(value, depth) for value in values if not isinstance(value, dict)))[:4]
-    if objects:
-        keys = list(dict.fromkeys(key for one in objects for key in one))
-        inner = []
-        for key in keys[:25]:
-            present = [one[key] for one in objects if key in one]
-            name = shorten(str(key), RAW_CHARACTERS)
-            mark = "?" if len(present) < len(objects) else ""
-            inner.append(f"{name}{mark}: {_merged_structure(present[:50], depth + 1)}" if depth < 5 else name)
-        more = f", … {len(keys) - 25} more" if len(keys) > 25 else ""
-        kinds.insert(0, "{" + ", ".join(inner) + more + "}")
-    return " or ".join(kinds) or "nothing"
+def _may_be_text(dtype: Any) -> bool:
+    return isinstance(dtype, pd.StringDtype) or pd.api.types.is_object_dtype(dtype)
 
 
-def excerpt(value: Any) -> str:
-    """The beginning of a value."""
-    return "begins " + shorten(json.dumps(value, ensure_ascii=False), 600)
+def _header(frame: pd.DataFrame, cells: list[list[Any]], filled: Any) -> int | None:
+    """The first full row, if the table has no names of its own, the row is words, and below it there are numbers."""
+    if not _may_have_header(frame):
+        return None
+    full = (at for at in range(min(10, len(filled))) if filled[at].sum() >= max(2, 0.8 * filled.shape[1]))
+    first = next(full, None)
+    if first is None or first + 1 >= len(filled):
+        return None
+    words = [column[first] for column in cells if column[first] is not None and column[first] == column[first]]
+    if not all(isinstance(word, str) and not _NUMBER.fullmatch(word) for word in words) or len(set(words)) < len(words):
+        return None
+    below = [column[first + 1] for column in cells]
+    return first if any(_is_number(cell) for cell in below) else None
+
+
+def _may_have_header(frame: pd.DataFrame) -> bool:
+    """Whether at least half of the columns have no name of their own."""
+    labels: list[Any] = list(frame.columns)
+    unnamed = sum(isinstance(label, int) or bool(_UNNAMED.fullmatch(str(label))) for label in labels)
+    return 2 * unnamed >= frame.shape[1]
+
+
+def _is_number(cell: Any) -> bool:
+    return isinstance(cell, int | float) or (isinstance(cell, str) and bool(_NUMBER.fullmatch(cell)))

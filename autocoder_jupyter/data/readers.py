@@ -1,4 +1,4 @@
-"""Read a file as the table that a function was built on: its columns get the recorded dtypes where they can."""
+"""Read files: their bytes and encoding, the dialect of delimited text, and tables for a call of a function."""
 
 from __future__ import annotations
 
@@ -22,16 +22,14 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from autocoder_jupyter.codec.bounded_json import Allowance, entries, parse
-from autocoder_jupyter.data.capture import MOST_CELLS as FOREIGN_MOST_CELLS
-from autocoder_jupyter.data.capture import with_absolute_path
+from autocoder_jupyter.data.capture import MOST_CELLS, with_absolute_path
 from autocoder_jupyter.data.drift import family, shape_of
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.types import File
 from autocoder_jupyter.untrusted.folder import READ_AHEAD
 from autocoder_jupyter.untrusted.parsing import visible
 
-# Read the bytes of a file as a reader sees them: decompressed, with their encoding, line by line.
-
+# Bytes and lines
 
 HEAD_BYTES = 256 * 1024
 _LINE_BYTES = 1 << 20
@@ -117,8 +115,7 @@ def count_records(path: Path, compression: str, encoding: str, quoted: bool) -> 
     return records
 
 
-# Detect how to read a file of delimited text: delimiter, header, lines to skip, decimal sign.
-
+# The dialect of delimited text: delimiter, header, lines to skip, decimal sign
 
 DELIMITERS = ",;\t|"
 DELIMITED_SUFFIXES = (".csv", ".tsv", ".psv", ".tab", ".dat")
@@ -230,33 +227,33 @@ def read_call(dialect: CsvDialect, encoding: str) -> tuple[dict[str, object], st
     return arguments, f"pd.read_csv(path{shown})"
 
 
-# Read a table from JSON: one object per row, or one object or list per column. Other threads can run meanwhile.
+# Tables in JSON: one object per row, or one object or list per column
 #
-# pandas reads JSON in one call that keeps the GIL: 10 MB of it stopped the notebook for seconds.
+# pandas reads JSON in one call that keeps the GIL: 10 MB of it stopped the notebook for seconds. Here other threads can
+# run meanwhile.
 
-
-MOST_BYTES = 2**30
-MOST_CONTAINERS = 5_000_000
+JSON_BYTES = 2**30
+JSON_CONTAINERS = 5_000_000
 """The maximum number of lists and objects in a file; each row is one."""
 
-MOST_COLUMNS = 20_000
+JSON_COLUMNS = 20_000
 
-_BATCH = 1 << 20
+_BATCH_BYTES = 1 << 20
 """Bytes of lines that are parsed together."""
 
-_PIECE = 100_000
+_PIECE_VALUES = 100_000
 """Values that pandas gets at once."""
 
 
 def read_json(path: Path, *, lines: bool) -> pd.DataFrame:
     """The table in a file of JSON in UTF-8. No value is converted; names and labels that are whole numbers are ints."""
-    if path.stat().st_size > MOST_BYTES:
-        raise ValueError(f"it is larger than {MOST_BYTES // 2**30} GiB")
-    allowance = Allowance(MOST_CONTAINERS, FOREIGN_MOST_CELLS)
+    if path.stat().st_size > JSON_BYTES:
+        raise ValueError(f"it is larger than {JSON_BYTES // 2**30} GiB")
+    allowance = Allowance(JSON_CONTAINERS, MOST_CELLS)
     data = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
     if lines:
         return _of_rows(_of_lines(data, allowance))
-    if data[:_BATCH].lstrip()[:1] == b"[":
+    if data[:_BATCH_BYTES].lstrip()[:1] == b"[":
         return _of_rows(entries(data, allowance))
     return _of_columns(parse(data, allowance))
 
@@ -264,7 +261,7 @@ def read_json(path: Path, *, lines: bool) -> pd.DataFrame:
 def _of_lines(data: bytes, allowance: Allowance) -> Iterator[list[Any]]:
     start = 0
     while start < len(data):
-        end = data.find(b"\n", start + _BATCH)
+        end = data.find(b"\n", start + _BATCH_BYTES)
         batch = [line for line in data[start : None if end < 0 else end].splitlines() if line.strip()]
         rows = parse(b"[%b]" % b",".join(batch), allowance)
         if len(rows) != len(batch):
@@ -285,10 +282,10 @@ def _of_rows(parts: Iterator[list[Any]]) -> pd.DataFrame:
                 column += [None] * (count - len(column))
                 column.append(value)
             count += 1
-            _require_room(count, len(columns))
+            _require_size(count, len(columns))
     for column in columns.values():
         column += [None] * (count - len(column))
-    return _framed(columns, pd.RangeIndex(count))
+    return _frame_of(columns, pd.RangeIndex(count))
 
 
 def _of_columns(table: Any) -> pd.DataFrame:
@@ -298,32 +295,32 @@ def _of_columns(table: Any) -> pd.DataFrame:
         sizes = {len(column) for column in table.values()}
         if len(sizes) > 1:
             raise ValueError("its columns are not of the same length")
-        _require_room(max(sizes, default=0), len(table))
-        return _framed(table, pd.RangeIndex(max(sizes, default=0)))
+        _require_size(max(sizes, default=0), len(table))
+        return _frame_of(table, pd.RangeIndex(max(sizes, default=0)))
     places: dict[str, None] = {}
     for column in table.values():
         if not isinstance(column, dict):
             raise ValueError("its columns are neither all lists nor all objects")
         places.update(dict.fromkeys(column))
-        _require_room(len(places), len(table))
-    return _framed(
+        _require_size(len(places), len(table))
+    return _frame_of(
         {name: [column.get(place) for place in places] for name, column in table.items()}, _labels(list(places))
     )
 
 
-def _require_room(rows: int, columns: int) -> None:
-    if columns > MOST_COLUMNS or rows * columns > FOREIGN_MOST_CELLS:
-        raise ValueError(f"it has more than {MOST_COLUMNS:,} columns, or {FOREIGN_MOST_CELLS:,} cells")
+def _require_size(rows: int, columns: int) -> None:
+    if columns > JSON_COLUMNS or rows * columns > MOST_CELLS:
+        raise ValueError(f"it has more than {JSON_COLUMNS:,} columns, or {MOST_CELLS:,} cells")
 
 
-def _framed(columns: Mapping[Any, list[Any]], index: pd.Index[Any]) -> pd.DataFrame:
+def _frame_of(columns: Mapping[Any, list[Any]], index: pd.Index[Any]) -> pd.DataFrame:
     made = dict(enumerate(map(_column, columns.values())))
     frame = pd.DataFrame(made, index=pd.RangeIndex(len(index)), copy=False)
     return frame.set_axis(index).set_axis(_labels(list(columns)), axis=1)
 
 
 def _column(values: list[Any]) -> pd.Series[Any]:
-    pieces = [_series(values[start : start + _PIECE]) for start in range(0, max(len(values), 1), _PIECE)]
+    pieces = [_series(values[start : start + _PIECE_VALUES]) for start in range(0, max(len(values), 1), _PIECE_VALUES)]
     if len({piece.dtype for piece in pieces}) == 1:
         return pieces[0] if len(pieces) == 1 else pd.concat(pieces, ignore_index=True)
     return _series(values)
@@ -342,17 +339,18 @@ def _labels(names: Sequence[Any]) -> pd.Index[Any]:
     return labels
 
 
-# How large an Excel file is once it is unpacked. It is a ZIP archive, and a small one can unpack to gigabytes.
+# The size of Excel workbooks
+#
+# A workbook is a ZIP archive, and a small one can unpack to gigabytes.
 
-
-UNPACKED = 128 * 2**20
+WORKBOOK_BYTES = 128 * 2**20
 """The maximum bytes of all parts of a workbook. No more of a part is read than the archive declares."""
 
-MOST_PARTS = 2_000
-MOST_CELLS = 5_000_000
+WORKBOOK_PARTS = 2_000
+WORKBOOK_CELLS = 5_000_000
 """The maximum number of cells of a sheet, as rows times columns: pandas fills the gaps between cells."""
 
-_WORKBOOK_SIZE_PIECE = 1 << 16
+_READ_BYTES = 1 << 16
 _LONGEST_TAG = 1 << 20
 
 
@@ -361,10 +359,10 @@ def require_moderate(path: Path) -> None:
     with zipfile.ZipFile(path) as archive:
         parts = archive.infolist()
         unpacked = sum(part.file_size for part in parts)
-        if len(parts) > MOST_PARTS or unpacked > UNPACKED:
+        if len(parts) > WORKBOOK_PARTS or unpacked > WORKBOOK_BYTES:
             raise ValueError(
-                f"it unpacks to {unpacked / 2**20:,.0f} MiB in {len(parts):,} parts; at most {UNPACKED // 2**20} MiB "
-                f"in {MOST_PARTS:,} parts are read"
+                f"it unpacks to {unpacked / 2**20:,.0f} MiB in {len(parts):,} parts; at most "
+                f"{WORKBOOK_BYTES // 2**20} MiB in {WORKBOOK_PARTS:,} parts are read"
             )
         for part in parts:
             with archive.open(part) as stream:
@@ -372,7 +370,7 @@ def require_moderate(path: Path) -> None:
 
 
 class _Sheet:
-    """Counts the rows and columns of a part of a workbook. A part that is no sheet has none."""
+    """Counts the rows and columns of a part of a workbook. A part that is not a sheet has none."""
 
     def __init__(self) -> None:
         self._row = self._rows = self._column = self._columns = 0
@@ -383,7 +381,7 @@ class _Sheet:
     def read(self, stream: Any) -> None:
         taken = 0
         try:
-            while piece := stream.read(_WORKBOOK_SIZE_PIECE):
+            while piece := stream.read(_READ_BYTES):
                 self._parser.Parse(piece, False)
                 taken += len(piece)
                 if taken - self._parser.CurrentByteIndex > _LONGEST_TAG:
@@ -403,8 +401,8 @@ class _Sheet:
         elif name == "c":
             self._column = max(self._column + 1, _column_of(attributes.get("r", "")))
             self._columns = max(self._columns, self._column)
-        if self._rows * self._columns > MOST_CELLS:
-            raise ValueError(f"a sheet has more than {MOST_CELLS:,} cells, with the empty ones between others")
+        if self._rows * self._columns > WORKBOOK_CELLS:
+            raise ValueError(f"a sheet has more than {WORKBOOK_CELLS:,} cells, with the empty ones between others")
 
 
 def _number(text: str) -> int:
@@ -412,7 +410,7 @@ def _number(text: str) -> int:
 
 
 def _column_of(place: str) -> int:
-    """`28` of `AB12`; 0 of what is no place."""
+    """The number of a column: 28 of `AB12`; 0 if it is not the name of a cell."""
     letters = place.rstrip("0123456789").upper()
     if not letters.isascii() or not letters.isalpha() or len(letters) > 4:
         return 0
@@ -422,8 +420,7 @@ def _column_of(place: str) -> int:
     return number
 
 
-# What the docstring of this file says.
-
+# Tables for a call: columns get the dtypes that were recorded with the function, where they can
 
 _TEXT = ("text", "object")
 

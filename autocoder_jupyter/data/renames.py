@@ -1,4 +1,4 @@
-"""Columns that have another name in the data than the one that a function reads.
+"""Columns whose name in the data differs from the one that a function reads.
 
 `--rename price=unit_price` says that the column `price` of the function is the column `unit_price` of the data. It is
 recorded with the function. Likely pairs are found by dtype and values, and offered; none is used by itself.

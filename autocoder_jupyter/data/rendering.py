@@ -132,14 +132,14 @@ class TableText:
 
     def _narrow(self, room: int, tail: list[str]) -> Rendered:
         """The mentioned columns, statistics of the first other columns, as many names as fit, then counts."""
-        told = [place for place, named in enumerate(self._named) if named]
-        told += [place for place, column in enumerate(self._view.profile.detailed) if _few_values(column)]
-        told = list(dict.fromkeys(told))
-        told = sorted(told[: _fitting([self._brief[place] for place in told], room)])
-        room -= sum(cost(self._brief[place]) for place in told) + 20
-        others = [place for place in range(len(self._brief)) if place not in set(told)]
+        first = [place for place, named in enumerate(self._named) if named]
+        first += [place for place, column in enumerate(self._view.profile.detailed) if _few_values(column)]
+        first = list(dict.fromkeys(first))
+        first = sorted(first[: _fitting([self._brief[place] for place in first], room)])
+        room -= sum(cost(self._brief[place]) for place in first) + 20
+        others = [place for place in range(len(self._brief)) if place not in set(first)]
         described = _fitting([self._brief[place] for place in others], int(room * 0.6))
-        lines = [self._brief[place] for place in sorted(told + others[:described])]
+        lines = [self._brief[place] for place in sorted(first + others[:described])]
         rest = [self._bare[place] for place in others[described:]]
         room -= sum(cost(self._brief[place]) for place in others[:described])
         named = _fitting(rest, room)
@@ -147,8 +147,8 @@ class TableText:
             lines.append("name and dtype only: " + ", ".join(rest[:named]))
         if named < len(rest):
             unnamed = others[described + named :]
-            first, last = (self._column_name(self._view.profile.detailed[place]) for place in (unnamed[0], unnamed[-1]))
-            lines.append(f"and {len(unnamed)} more columns, from {first} to {last}")
+            ends = [self._column_name(self._view.profile.detailed[place]) for place in (unnamed[0], unnamed[-1])]
+            lines.append(f"and {len(unnamed)} more columns, from {ends[0]} to {ends[1]}")
         left_out = (f"statistics of {len(rest)} columns", *(("rows",) if self._rows else ()))
         return Rendered("\n".join([*self._head, *lines, *tail]), left_out)
 
@@ -237,17 +237,17 @@ class TableText:
         if column.nulls:
             share = percent(column.nulls, column.rows)
             yield f"{column.nulls} missing ({share})" if column.nulls < column.rows else "all missing"
-        told = any(note.startswith(("unique", "constant", "no repeats")) for note in column.notes)
+        is_noted = any(note.startswith(("unique", "constant", "no repeats")) for note in column.notes)
         measured = column.dtype.lower().startswith("float") and (column.distinct or 0) > column.looked_at // 2
-        if column.distinct and not told and not measured and not self._tells_every_value(column):
+        if column.distinct and not is_noted and not measured and not self._lists_every_value(column):
             yield f"{column.distinct} distinct" + ("" if column.exact else " in the sample")
 
-    def _tells_every_value(self, column: ColumnProfile) -> bool:
+    def _lists_every_value(self, column: ColumnProfile) -> bool:
         """Whether the listed values already show the number of distinct values and the range."""
         return self._share == "rows" and column.complete and column.distinct != 1 and bool(column.top)
 
     def _range_facts(self, column: ColumnProfile, mask: Callable[[str], str]) -> Iterable[str]:
-        if column.low == "" or (column.exact and self._tells_every_value(column)):
+        if column.low == "" or (column.exact and self._lists_every_value(column)):
             return
         if column.low == column.high:
             yield f"always {neutral(mask(column.low))}"

@@ -1,17 +1,20 @@
-"""Choose sample rows of a table by position, with a fixed seed: the same rows on every machine."""
+"""Choose the rows and columns of a table that are examined: sample rows, and the columns that a request mentions."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from autocoder_jupyter.data.text_formats import cell_text, is_null
+from autocoder_jupyter.data.text_formats import is_null
+
+# Sample rows
+#
+# They are chosen by position, with a fixed seed: the same rows on every machine.
 
 FIRST_ROWS = 3
 """Number of rows from the top, which show the order of a table. The others are pseudo-random."""
@@ -53,7 +56,7 @@ def sample_rows(frame: pd.DataFrame, count: int) -> pd.DataFrame:
 
 
 def sample_cells(column: pd.Series[Any], count: int) -> pd.Series[Any]:
-    """The same rows of a column."""
+    """The cells of a column in the rows of `sample_positions`."""
     return column if count >= len(column) else column.iloc[sample_positions(len(column), count)]
 
 
@@ -83,8 +86,7 @@ def cells_of(series: pd.Series[Any]) -> list[Any]:
         return list(series.array)
 
 
-# Find the columns that a request mentions, by name or by value. They are described in full in any table.
-
+# Columns that a request mentions, by name or by value. They are described in full in any table.
 
 MOST = 60
 """Maximum number of mentioned columns. A request that mentions more is about all columns."""
@@ -111,19 +113,21 @@ def mentioned(labels: Iterable[Any], text: str) -> tuple[int, ...]:
     return tuple(place for place, _ in zip(found, range(MOST), strict=False))
 
 
-_LABELLED = 30
-_LOOKED_AT = 500
-_ROWS, _LABELS = 200, 12
+_MOST_LABEL_COLUMNS = 30
+_EXAMINED_COLUMNS = 500
+_EXAMINED_ROWS, _MOST_LABELS = 200, 12
 
 
 def columns_of_labels(frame: pd.DataFrame, places: Sequence[int]) -> tuple[int, ...]:
     """Positions of columns with a few repeated texts, which a request may mention as values: at most 30."""
     kinds = (pd.StringDtype, pd.CategoricalDtype)
     dtypes = list(frame.dtypes)
-    texts = [place for place in places if isinstance(dtypes[place], kinds) or dtypes[place].kind == "O"][:_LOOKED_AT]
-    few = sample_rows(frame.iloc[:, texts], _ROWS)
+    texts = [place for place in places if isinstance(dtypes[place], kinds) or dtypes[place].kind == "O"][
+        :_EXAMINED_COLUMNS
+    ]
+    few = sample_rows(frame.iloc[:, texts], _EXAMINED_ROWS)
     found = (place for at, place in enumerate(texts) if _are_labels(few.iloc[:, at]))
-    return tuple(place for place, _ in zip(found, range(_LABELLED), strict=False))
+    return tuple(place for place, _ in zip(found, range(_MOST_LABEL_COLUMNS), strict=False))
 
 
 def _are_labels(column: pd.Series[Any]) -> bool:
@@ -131,7 +135,7 @@ def _are_labels(column: pd.Series[Any]) -> bool:
         distinct = int(column.nunique())
     except TypeError:
         return False  # lists and dicts
-    return 1 < distinct <= _LABELS and distinct <= len(column) // 2
+    return 1 < distinct <= _MOST_LABELS and distinct <= len(column) // 2
 
 
 def _names(label: Any, phrases: set[str], joined: str) -> bool:
@@ -142,100 +146,3 @@ def _names(label: Any, phrases: set[str], joined: str) -> bool:
     if len(words) > _LONGEST_PHRASE:
         return key in joined
     return bool(key) and (key in phrases or f"{key}s" in phrases)
-
-
-# Rows of a table that came from a sheet and are no data: a title, a note, a header below the names, empty rows.
-#
-# A note decides how the others are read ("excluding …"), so it is shown completely, and before the columns.
-
-
-NOTE_CHARACTERS = 600
-"""Characters of a note that are shown."""
-
-_ENDS = 200
-"""Rows at the top and at the bottom that are examined. Titles and notes stand there."""
-
-_MOST_COLUMNS = 100
-_MOST_NOTES = 4
-_UNNAMED = re.compile(r"Unnamed: \d+(_level_\d+)?")
-_NUMBER = re.compile(r"[-+(]?[\d.,\s]+[)%]?")
-
-
-@dataclass(frozen=True)
-class Note:
-    """The only cell of a row: its row and column by position, and its text, which is not masked yet."""
-
-    row: int
-    place: int
-    text: str
-
-
-@dataclass(frozen=True)
-class SheetRows:
-    """The rows of a table that are no data.
-
-    Args:
-        notes: rows with a single cell, from the top.
-        header: the position of a row that looks like the header; None if there is none.
-    """
-
-    notes: tuple[Note, ...] = ()
-    header: int | None = None
-    names: tuple[tuple[int, str], ...] = ()
-
-
-def sheet_rows(frame: pd.DataFrame) -> SheetRows:
-    """Find them, by position."""
-    if frame.shape[1] < 2 or not len(frame) or not any(map(_may_be_text, frame.dtypes)):
-        return SheetRows()
-    places = [*range(min(_ENDS, len(frame))), *range(max(_ENDS, len(frame) - _ENDS), len(frame))]
-    try:
-        ends = frame.iloc[places, :_MOST_COLUMNS]
-        filled = ends.notna().to_numpy()
-        alone = [at for at, count in enumerate(filled.sum(axis=1)) if count == 1]
-        if not alone and not _may_have_header(frame):
-            return SheetRows()
-        cells = [cells_of(column) for _, column in ends.items()]
-    except Exception:
-        # Extension arrays and foreign objects may raise anywhere. Such a table is not from a sheet.
-        return SheetRows()
-    notes = []
-    for at in alone if len(alone) <= max(_MOST_NOTES, len(places) // 10) else []:
-        place = int(filled[at].argmax())
-        if isinstance(cells[place][at], str) and cells[place][at].strip():
-            notes.append(Note(places[at], place, cell_text(cells[place][at], NOTE_CHARACTERS)))
-    header = _header(frame, cells, filled)
-    names = (
-        tuple((place, cell_text(column[header])) for place, column in enumerate(cells)) if header is not None else ()
-    )
-    return SheetRows(tuple(notes[:_MOST_NOTES]), header, names)
-
-
-def _may_be_text(dtype: Any) -> bool:
-    return isinstance(dtype, pd.StringDtype) or pd.api.types.is_object_dtype(dtype)
-
-
-def _header(frame: pd.DataFrame, cells: list[list[Any]], filled: Any) -> int | None:
-    """The first full row, if the table has no names of its own, the row is words, and below it there are numbers."""
-    if not _may_have_header(frame):
-        return None
-    full = (at for at in range(min(10, len(filled))) if filled[at].sum() >= max(2, 0.8 * filled.shape[1]))
-    first = next(full, None)
-    if first is None or first + 1 >= len(filled):
-        return None
-    words = [column[first] for column in cells if column[first] is not None and column[first] == column[first]]
-    if not all(isinstance(word, str) and not _NUMBER.fullmatch(word) for word in words) or len(set(words)) < len(words):
-        return None
-    below = [column[first + 1] for column in cells]
-    return first if any(_is_number(cell) for cell in below) else None
-
-
-def _may_have_header(frame: pd.DataFrame) -> bool:
-    """Whether at least half of the columns have no name of their own."""
-    labels: list[Any] = list(frame.columns)
-    unnamed = sum(isinstance(label, int) or bool(_UNNAMED.fullmatch(str(label))) for label in labels)
-    return 2 * unnamed >= frame.shape[1]
-
-
-def _is_number(cell: Any) -> bool:
-    return isinstance(cell, int | float) or (isinstance(cell, str) and bool(_NUMBER.fullmatch(cell)))

@@ -1,7 +1,7 @@
-"""Samples of tables whose rows are elsewhere: lazy frames, queries, datasets, Parquet files.
+"""Samples of tables whose rows are not in memory: lazy frames, queries, datasets, Parquet files.
 
-A cell names such a table, and its engine counts and draws, on a thread, while the cell waits. An interrupt ends the
-waiting, and so does the time limit.
+The engine of a table counts its rows and draws some, on a thread, while the cell waits. An interrupt or the time limit
+ends the wait.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pandas as pd
 
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.awaited import Awaited, tell
-from autocoder_jupyter.data.capture import Origin, kind_of, of_rows, with_origin
+from autocoder_jupyter.data.capture import Origin, joined_rows, kind_of, with_origin
 from autocoder_jupyter.data.sources import (
     IN_PROCESS,
     TableEngine,
@@ -34,7 +34,7 @@ from autocoder_jupyter.untrusted.parsing import visible
 MOST_ROWS = 10_000
 MOST_CELLS = 2**22
 MOST_BYTES = 2**28
-"""What a sample has at most."""
+"""The limits of one sample."""
 
 SECONDS = 60.0
 """How long a cell waits for its samples."""
@@ -60,7 +60,7 @@ def is_source(value: Any) -> bool:
 
 
 async def sampled(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Values by name, with a sample in place of each table whose rows are elsewhere; all of it if it is small.
+    """Values by name, with a sample in place of each table whose rows are not in memory; all of it if it is small.
 
     Raises:
         InvalidRequest: a table cannot be read, or the samples are not there in time.
@@ -77,7 +77,7 @@ async def sampled(values: Mapping[str, Any]) -> dict[str, Any]:
         name = drawing.name
         raise InvalidRequest(
             f"There was no sample of {name} after {SECONDS:g} s.",
-            why="Its engine counts the rows, then draws some. It may go on with that, if it cannot be stopped.",
+            why="Its engine counts the rows, then draws some. If it cannot be stopped, it may continue.",
             hint=few_of(sources[name], name) or _PART,
         ) from error
 
@@ -140,7 +140,7 @@ class _Drawing:
         self.doing = f"draws a sample of {of:,} rows"
         rows, seeded = (engine.first(inner, wanted), True) if of <= wanted else engine.sample(inner, wanted, of)
         try:
-            table = of_rows(self._few(rows, wanted), schema)
+            table = joined_rows(self._few(rows, wanted), schema)
         finally:
             if isinstance(rows, Generator):
                 rows.close()  # else an error keeps the query open

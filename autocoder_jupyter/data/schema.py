@@ -1,8 +1,8 @@
 """The schema of a sample as a record, with which new tables can be validated.
 
 It contains each column's dtype, whether values are missing, and the constraints that the sample satisfies. Further
-columns are allowed. It is plain data, so it can be read from a file that is not trusted. `schema_source` converts it to
-pandera code, and `contracts.sample_schema` to a schema object.
+columns are allowed. It is plain data, so it can be read from a file that is not trusted. `schema_source` writes it as
+pandera code, and `contracts.sample_schema` builds a schema object from it.
 """
 
 from __future__ import annotations
@@ -69,11 +69,11 @@ class TableSchema(BaseModel):
 
 def table_schema(value: pd.DataFrame | pd.Series[Any], checks: Sequence[ColumnCheck] = ()) -> TableSchema:
     """The schema of a sample. The sample itself always satisfies it."""
-    held, broken, left_out = _sorted_out(value, checks)
-    said = {"broken": tuple(map(_words, broken)), "left_out": tuple(map(_words, left_out))}
+    held, broken, left_out = _sorted_checks(value, checks)
+    excluded = {"broken": tuple(map(_sentence, broken)), "left_out": tuple(map(_sentence, left_out))}
     if isinstance(value, pd.Series):
         column = _column("None", value, bool(missing_in(value).any()), [check for check in held if check.column])
-        return TableSchema(kind="Series", columns=(column,), rows=_of_rows(held), **said)
+        return TableSchema(kind="Series", columns=(column,), rows=_of_rows(held), **excluded)
     places: dict[str, list[int]] = {}
     notes = []
     for place, label in enumerate(value.columns[:SCHEMA_COLUMNS]):
@@ -89,7 +89,7 @@ def table_schema(value: pd.DataFrame | pd.Series[Any], checks: Sequence[ColumnCh
     if value.shape[1] > SCHEMA_COLUMNS:
         notes.append(f"{value.shape[1] - SCHEMA_COLUMNS} more columns are not listed")
     columns = tuple(_of_places(value, literal, same, held) for literal, same in places.items())
-    return TableSchema(kind="DataFrame", columns=columns, rows=_of_rows(held), notes=tuple(notes), **said)
+    return TableSchema(kind="DataFrame", columns=columns, rows=_of_rows(held), notes=tuple(notes), **excluded)
 
 
 def _of_places(frame: pd.DataFrame, literal: str, places: list[int], held: Sequence[ColumnCheck]) -> ColumnSchema:
@@ -132,7 +132,7 @@ def _dtype(dtype: Any) -> str | None:
 _NULLABLE = {f"{sign}Int{size}" for sign in ("", "U") for size in (8, 16, 32, 64)} | {"Float32", "Float64", "boolean"}
 
 
-def _sorted_out(
+def _sorted_checks(
     value: pd.DataFrame | pd.Series[Any], checks: Sequence[ColumnCheck]
 ) -> tuple[list[ColumnCheck], list[ColumnCheck], list[ColumnCheck]]:
     """The checks in the schema, those that the sample violates, and those that pandera cannot express."""
@@ -147,7 +147,7 @@ def _sorted_out(
             continue
         if not holds:
             broken.append(check)
-        elif _can_be_said(check, value):
+        elif _is_expressible(check, value):
             held.append(check)
         else:
             left_out.append(check)
@@ -159,7 +159,7 @@ def _is_private(text: str) -> bool:
     return Masker().mask(text) != text
 
 
-def _can_be_said(check: ColumnCheck, value: pd.DataFrame | pd.Series[Any]) -> bool:
+def _is_expressible(check: ColumnCheck, value: pd.DataFrame | pd.Series[Any]) -> bool:
     """Whether pandera's check has the same result on this table as ours, which accepts more."""
     if any(_is_private(part) for part in (*check.values, check.pattern) if isinstance(part, str)):
         return False
@@ -199,7 +199,7 @@ def _of_rows(held: Sequence[ColumnCheck]) -> tuple[ColumnCheck, ...]:
     return tuple(check for check in held if check.kind in _OF_ROWS)
 
 
-def _words(check: ColumnCheck) -> str:
+def _sentence(check: ColumnCheck) -> str:
     return _line(check.sentence or check.kind)
 
 
@@ -207,8 +207,7 @@ def _line(text: str) -> str:
     return " ".join(text.split())[:200]
 
 
-# Write the schema of a sample as pandera source code, for the user to read or to copy.
-
+# Source code for pandera, for the user to read or to copy
 
 _HEADER = "import pandas as pd\nimport pandera.pandas as pa\n\n"
 _ROWS = {"row_count": "==", "min_rows": ">=", "max_rows": "<="}
@@ -223,14 +222,14 @@ def schema_source(schema: TableSchema) -> str:
         column = schema.columns[0]
         arguments = _arguments(column, [*map(_check, column.checks, [column] * len(column.checks)), *rows])
         return f"{_HEADER}{_comments(schema, '')}schema = pa.SeriesSchema({arguments})\n"
-    lines = [f"        {_schema_source_line(column)}" for column in schema.columns]
+    lines = [f"        {_column_line(column)}" for column in schema.columns]
     frame_checks = f"    checks=[{', '.join(rows)}],\n" if rows else ""
     columns = "".join(f"{line}\n" for line in lines)
     body = f"    {{\n{_comments(schema, ' ' * 8)}{columns}    }},\n{frame_checks}    strict=False,\n"
     return f"{_HEADER}schema = pa.DataFrameSchema(\n{body})\n"
 
 
-def _schema_source_line(column: ColumnSchema) -> str:
+def _column_line(column: ColumnSchema) -> str:
     arguments = _arguments(column, [_check(check, column) for check in column.checks])
     twins = f"  # {column.times} columns have this name" if column.times > 1 else ""
     return f"{column.label}: pa.Column({arguments}),{twins}"

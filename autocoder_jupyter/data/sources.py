@@ -1,4 +1,4 @@
-"""Tables whose rows are elsewhere, read by their own engines: columns, number of rows, first rows, a sample of rows.
+"""Tables whose rows are not in memory: how they are recognised, and read by their own engines.
 
 Rows come through Arrow. Nothing is imported for a table of a library that the user has not imported.
 """
@@ -18,19 +18,18 @@ from autocoder_jupyter.data.sample import sample_positions
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.untrusted.parsing import visible
 
-# Tables whose rows are not in the memory of the notebook: lazy frames, queries, datasets, tables of a cluster.
+# Kinds of such tables: lazy frames, queries, datasets, tables of a cluster
 #
 # They are recognised by the names of their classes, so no library is imported. To read such a table can take hours, and
-# all memory, so a cell that names one gets a sample (`sampling`), or an error if its engine gives none.
-
+# all memory, so a cell that names one gets a sample (`sampling`), or an error if its engine cannot draw one.
 
 FEW = "10_000"
 """The rows of a sample, as they are written in a hint."""
 
 
 @dataclass(frozen=True)
-class Elsewhere:
-    """A kind of table whose rows are elsewhere.
+class RemoteKind:
+    """A kind of table whose rows are not in memory.
 
     Args:
         library: the first part of the module of its class.
@@ -44,29 +43,29 @@ class Elsewhere:
 
 
 _KINDS = (
-    Elsewhere("polars", "LazyFrame", f".head({FEW}).collect()"),
-    Elsewhere("narwhals", "LazyFrame", f".head({FEW}).collect()"),
-    Elsewhere("duckdb", "DuckDBPyRelation", f".limit({FEW}).df()"),
-    Elsewhere("ibis", "Table", f".limit({FEW}).to_pandas()"),
-    Elsewhere("ibis", "Column", f".as_table().limit({FEW}).to_pandas()"),
-    Elsewhere("ibis", "Scalar", ".as_table().to_pandas()"),
-    Elsewhere("pyarrow", "Dataset", f".head({FEW}).to_pandas()"),
-    Elsewhere("pyarrow", "RecordBatchReader", ".read_next_batch().to_pandas()"),
-    Elsewhere("dask", "DataFrame", f".head({FEW}, npartitions=-1)"),
-    Elsewhere("dask", "Series", f".head({FEW}, npartitions=-1)"),
-    Elsewhere("dask_expr", "DataFrame", f".head({FEW}, npartitions=-1)"),
-    Elsewhere("pyspark", "Frame", f".head({FEW}).to_pandas()"),  # its pandas API
-    Elsewhere("pyspark", "DataFrame", f".limit({FEW}).toPandas()"),
-    Elsewhere("ray", "Dataset", f".limit({FEW}).to_pandas()"),
-    Elsewhere("daft", "DataFrame", f".limit({FEW}).to_pandas()"),
-    Elsewhere("datafusion", "DataFrame", f".limit({FEW}).to_pandas()"),
-    Elsewhere("bigframes", "DataFrame", f".head({FEW}).to_pandas()"),
-    Elsewhere("snowflake", "DataFrame", f".limit({FEW}).to_pandas()"),
+    RemoteKind("polars", "LazyFrame", f".head({FEW}).collect()"),
+    RemoteKind("narwhals", "LazyFrame", f".head({FEW}).collect()"),
+    RemoteKind("duckdb", "DuckDBPyRelation", f".limit({FEW}).df()"),
+    RemoteKind("ibis", "Table", f".limit({FEW}).to_pandas()"),
+    RemoteKind("ibis", "Column", f".as_table().limit({FEW}).to_pandas()"),
+    RemoteKind("ibis", "Scalar", ".as_table().to_pandas()"),
+    RemoteKind("pyarrow", "Dataset", f".head({FEW}).to_pandas()"),
+    RemoteKind("pyarrow", "RecordBatchReader", ".read_next_batch().to_pandas()"),
+    RemoteKind("dask", "DataFrame", f".head({FEW}, npartitions=-1)"),
+    RemoteKind("dask", "Series", f".head({FEW}, npartitions=-1)"),
+    RemoteKind("dask_expr", "DataFrame", f".head({FEW}, npartitions=-1)"),
+    RemoteKind("pyspark", "Frame", f".head({FEW}).to_pandas()"),  # its pandas API
+    RemoteKind("pyspark", "DataFrame", f".limit({FEW}).toPandas()"),
+    RemoteKind("ray", "Dataset", f".limit({FEW}).to_pandas()"),
+    RemoteKind("daft", "DataFrame", f".limit({FEW}).to_pandas()"),
+    RemoteKind("datafusion", "DataFrame", f".limit({FEW}).to_pandas()"),
+    RemoteKind("bigframes", "DataFrame", f".head({FEW}).to_pandas()"),
+    RemoteKind("snowflake", "DataFrame", f".limit({FEW}).to_pandas()"),
 )
 
 
-def elsewhere(value: object) -> Elsewhere | None:
-    """The kind of a table whose rows are elsewhere; None for any other value. Only its class is looked at."""
+def elsewhere(value: object) -> RemoteKind | None:
+    """The kind of a table whose rows are not in memory; None for any other value. Only its class is looked at."""
     if isinstance(value, type):
         return None
     classes = {(base.__module__.partition(".")[0].lstrip("_"), base.__name__) for base in type(value).__mro__}
@@ -74,7 +73,7 @@ def elsewhere(value: object) -> Elsewhere | None:
 
 
 def refuse_elsewhere(value: Any, name: str = "table") -> None:
-    """Refuse a table whose rows are elsewhere as a sample. Nothing of it is read.
+    """Refuse a table whose rows are not in memory as a sample. Nothing of it is read.
 
     Raises:
         InvalidRequest: it is one.
@@ -95,14 +94,13 @@ def few_of(value: Any, name: str) -> str:
     return "" if kind is None else f"Take a part of it as the sample: few = {name}{kind.few}"
 
 
-# Parquet files at a path that the user names.
-
+# Parquet files at a path that the user names
 
 MOST_ENTRIES = 100_000
 """Files and folders that are looked at."""
 
 _HIDDEN = (".", "_")
-"""How names begin that are no data, as PyArrow and Spark have it: `_SUCCESS`, `_delta_log`."""
+"""First characters of names that are not data, as for PyArrow and Spark: `_SUCCESS`, `_delta_log`."""
 
 
 def parquet_dataset(path: Path) -> Any:
@@ -153,7 +151,7 @@ def _files_in(folder: Path, shown: str) -> list[str]:
                 if entry.is_symlink():
                     raise InvalidRequest(
                         f"{shown} has a link: {visible(str(Path(entry.path).relative_to(folder)))}.",
-                        why="Who made the folder decides where it leads.",
+                        why="Whoever made the folder decides where a link leads.",
                         hint="Put the files themselves into the folder, or name a list of them with pyarrow.dataset.",
                     )
                 if entry.is_dir():
@@ -163,8 +161,7 @@ def _files_in(folder: Path, shown: str) -> list[str]:
     return sorted(found)
 
 
-# What the docstring of this file says.
-
+# Engines: columns, number of rows, first rows, a sample of rows
 
 SEED = 0
 BATCH_ROWS = 2**12
@@ -266,7 +263,7 @@ def require_no_objects(dtypes: Mapping[str, Any]) -> None:
     if column := next((name for name, dtype in dtypes.items() if dtype == polars.Object), None):
         raise InvalidRequest(
             f"The column {visible(column)!r} has Python objects.",
-            why="Polars does not hand over what is in them.",
+            why="Polars does not export Python objects.",
             hint="Convert it first, to a text, a number or a struct; or leave it out.",
         )
 
@@ -300,7 +297,7 @@ def _of_polars(frame: Any) -> Any:
 
 # DuckDB
 
-_OTHERS = frozenset({"uhugeint", "time with time zone", "bit", "bignum", "varint"})
+_CHANGED_TYPES = frozenset({"uhugeint", "time with time zone", "bit", "bignum", "varint"})
 """Types whose values become others in Arrow: negative numbers, times without a zone, the bytes of a format."""
 
 
@@ -311,10 +308,10 @@ def duckdb_schema(relation: Any) -> Any:
         InvalidRequest: a column has values that Arrow does not get as DuckDB has them.
     """
     for name, kind in zip(relation.columns, relation.types, strict=True):
-        if lost := next((each for each in _types_in(kind) if each.id in _OTHERS), None):
+        if lost := next((each for each in _types_in(kind) if each.id in _CHANGED_TYPES), None):
             raise InvalidRequest(
                 f"The column {visible(name)!r} has the type {visible(str(lost))} of DuckDB.",
-                why="It hands over other values than it has.",
+                why="DuckDB changes these values when it exports them.",
                 hint="Cast it in the query, for example to VARCHAR; or leave it out.",
             )
     return duckdb_reader(relation.limit(0), 1).schema
@@ -368,7 +365,7 @@ def ibis_schema(value: Any) -> Any:
     if column := next((name for name, kind in schema.items() if kind.is_unknown()), None):
         raise InvalidRequest(
             f"The column {visible(column)!r} has a type that Ibis does not know.",
-            why="It hands over other values than the database has.",
+            why="Ibis would export other values than the database has.",
             hint="Cast it in the query, for example to a string; or leave it out.",
         )
     return schema.to_pyarrow()
@@ -454,14 +451,14 @@ def _schema_dask(value: Any) -> Any:
 
 
 def _first_dask(value: Any, rows: int) -> Rows:
-    return [_plainly_numbered(value.head(rows, npartitions=-1))]
+    return [_without_row_numbers(value.head(rows, npartitions=-1))]
 
 
 def _sample_dask(value: Any, wanted: int, of: int) -> tuple[Rows, bool]:
-    return [_plainly_numbered(value.sample(frac=fraction(wanted, of), random_state=SEED).compute())], True
+    return [_without_row_numbers(value.sample(frac=fraction(wanted, of), random_state=SEED).compute())], True
 
 
-def _plainly_numbered(table: pd.DataFrame) -> pd.DataFrame:
+def _without_row_numbers(table: pd.DataFrame) -> pd.DataFrame:
     """The table without numbers of rows, which begin again with each partition."""
     is_numbered = table.index.name is None and table.index.dtype.kind in "iu"
     return table.reset_index(drop=True) if is_numbered else table

@@ -1,4 +1,4 @@
-"""Detect the formats of a text column: dates, numbers with signs and separators, ids, blanks, case."""
+"""Text in tables: the formats of a text column, and any cell or label as a short text."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+
+# Formats of a text column: dates, numbers with signs and separators, ids, blanks, case
 
 _MAX_LENGTH = 64
 _MIN_SHARE = 0.005
@@ -68,7 +70,7 @@ _DATE_SHAPES: tuple[tuple[str, tuple[str, ...]], ...] = tuple(
     )
 )
 _DATE = re.compile("|".join(f"({shape})" for shape, _ in _DATE_SHAPES))
-"""The group that matches tells the first shape. One pattern takes a fraction of the time of many."""
+"""The group that matches is that of the first shape. One pattern takes a fraction of the time of many."""
 
 _CURRENCY = "€$£¥₹₽"
 _CODES = (
@@ -142,24 +144,24 @@ def examined(texts: Sequence[str]) -> TextForms:
     forms, form_of = _forms_of(stripped)
     total = stripped.total()
     ranked = sorted(forms.items(), key=lambda pair: (-pair[1], pair[0]))
-    told = [(name, count) for name, count in ranked if count >= max(1, _MIN_SHARE * total)][:5]
-    phrases = [with_share(name, count, total) for name, count in told]
+    common = [(name, count) for name, count in ranked if count >= max(1, _MIN_SHARE * total)][:5]
+    phrases = [with_share(name, count, total) for name, count in common]
     ranked_texts = sorted(stripped, key=lambda text: (-stripped[text], text))
-    names, missing = {name for name, _ in told}, [text for text in ranked_texts if text.lower() in _NULL_WORDS]
+    names, missing = {name for name, _ in common}, [text for text in ranked_texts if text.lower() in _NULL_WORDS]
     others = (
         text
         for text in ranked_texts
         if 0 < len(text) <= _REST_CHARACTERS and form_of.get(text) not in names and text not in missing
     )
-    rest = next(others, "") if told and _TRUTHS not in names else ""
+    rest = next(others, "") if common and _TRUTHS not in names else ""
     return TextForms((*phrases, *_structures(texts), *_flaws(texts, stripped)), rest, tuple(missing[:_WORDS_SHOWN]))
 
 
 def settled(columns: Sequence[tuple[str, ...]], of: str = "columns") -> list[tuple[str, ...]]:
     """The formats of columns. What `1,234` means in one is decided by the others, if they agree."""
     phrases = (phrase for phrases in columns for phrase in phrases if not phrase.startswith(_EITHER_COMMA))
-    said = {phrase.partition(" (")[0] for phrase in phrases}
-    point, comma = bool(said & {_THOUSANDS, _GROUPED, _DECIMAL_POINT}), bool(said & {_DECIMAL_COMMA, _EUROPEAN})
+    names = {phrase.partition(" (")[0] for phrase in phrases}
+    point, comma = bool(names & {_THOUSANDS, _GROUPED, _DECIMAL_POINT}), bool(names & {_DECIMAL_COMMA, _EUROPEAN})
     if point == comma:
         return list(columns)
     meant = f"{_GROUPED if point else _DECIMAL_COMMA}, as other {of} show"
@@ -333,10 +335,9 @@ def _flaws(texts: Sequence[str], stripped: Counter[str]) -> list[str]:
     return flaws
 
 
-# Format any cell value or label as a short text that is the same on every machine.
+# Cells and labels as text, the same on every machine
 #
 # `repr` is never called on an object of an unknown type: it may contain an address, run foreign code, or be huge.
-
 
 CELL_CHARACTERS = 60
 """Characters of a cell that are shown."""

@@ -1,11 +1,6 @@
-"""Compare the values of a table with the recorded ones, in one plain sentence for each difference.
+"""Record the values of a table in figures, and compare later tables with them, one sentence for each difference.
 
-A difference is told if it is large, and too large to be chance. Large means: a share differs by 5 points, a population
-stability index of 0.25 (Siddiqi, Credit Risk Scorecards, 2006: "a significant shift"), or a Kolmogorov–Smirnov distance
-of 0.2. Chance is what two samples of one table show with a probability of about one in 100,000 for each comparison:
-by a test of two proportions, by the chi-square distribution of the index (Yurdakul, 2018), by the Kolmogorov–Smirnov
-test, and, for values outside of the recorded range, by the distribution of the extremes of a sample (a beta
-distribution). Many columns are compared, so a usual limit such as 5 % would give false alarms every day.
+A difference is reported if it is large, and too large to be chance.
 """
 
 from __future__ import annotations
@@ -30,11 +25,10 @@ from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.request import Share
 from autocoder_jupyter.untrusted.parsing import visible
 
-# The values of a table in figures, recorded with a function, so that later tables can be compared with them.
+# Records
 #
-# The record is in the folder of the function, so it holds no more than `--share` allows: nothing of hidden columns, of
-# masked ones only how many values are missing, and of texts only frequent values. `value_drift` compares.
-
+# A record is in the folder of the function, so it holds no more than `--share` allows: nothing of hidden columns, of
+# masked ones only how many values are missing, and of texts only frequent values.
 
 ROWS_RECORDED = 20_000
 """The most rows, spread over the table, from which a profile is made."""
@@ -125,23 +119,22 @@ def value_profiles(samples: Mapping[str, Any], share: Share, withheld: WithheldC
 
 
 def value_profile(frame: pd.DataFrame, share: Share, withheld: WithheldColumns) -> TableValues:
-    """The profile of a table."""
     rows = len(frame)
     if share == "schema" or rows < LEAST_ROWS:
         return TableValues(rows=rows)
-    take = spread_positions(rows, ROWS_RECORDED)
+    positions = spread_positions(rows, ROWS_RECORDED)
     found = []
     for place, label in enumerate(frame.columns[:MOST_COLUMNS]):
         if str(label) in withheld.hidden:
             continue
-        seen = taken(frame.iloc[:, place], take)
+        seen = sampled_column(frame.iloc[:, place], positions)
         if seen is None:
             continue
         if str(label) in withheld.masked:
             found.append(ColumnValues(label=column_literal(label), missing=seen.missing_share))
         else:
             found.append(_column(column_literal(label), frame.iloc[:, place], seen))
-    return TableValues(rows=rows, compared=len(take), columns=tuple(found))
+    return TableValues(rows=rows, compared=len(positions), columns=tuple(found))
 
 
 @functools.lru_cache(maxsize=64)
@@ -151,7 +144,7 @@ def spread_positions(rows: int, most: int) -> np.ndarray[Any, Any]:
 
 
 @dataclass(frozen=True)
-class Taken:
+class SampledColumn:
     """Values of some rows of a column.
 
     Args:
@@ -168,44 +161,45 @@ class Taken:
 
     @property
     def missing_share(self) -> float:
-        """The share of missing values."""
         return self.missing / self.rows if self.rows else 0.0
 
 
-def taken(column: pd.Series[Any], take: np.ndarray[Any, Any]) -> Taken | None:
+def sampled_column(column: pd.Series[Any], positions: np.ndarray[Any, Any]) -> SampledColumn | None:
     """The values of a column at some positions; None if they cannot be read."""
     try:
-        return _taken(column, take)
+        return _sampled(column, positions)
     except Exception:
         # Extension arrays and foreign objects may raise anywhere. Such a column is not compared.
         return None
 
 
-def _taken(column: pd.Series[Any], take: np.ndarray[Any, Any]) -> Taken:
-    dtype, rows = column.dtype, len(take)
+def _sampled(column: pd.Series[Any], positions: np.ndarray[Any, Any]) -> SampledColumn:
+    dtype, rows = column.dtype, len(positions)
     if isinstance(dtype, np.dtype) and dtype.kind in "iuf":
-        values = column.to_numpy()[take].astype(np.float64)
+        values = column.to_numpy()[positions].astype(np.float64)
         missing = int(np.isnan(values).sum()) if dtype.kind == "f" else 0
-        return Taken("number", rows, missing, values[np.isfinite(values)], may_be_key=dtype.kind != "f")
-    array = column.array.take(take)
+        return SampledColumn("number", rows, missing, values[np.isfinite(values)], may_be_key=dtype.kind != "f")
+    array = column.array.take(positions)
     gaps = np.asarray(pd.isna(array))
     missing, array = int(gaps.sum()), array[~gaps] if gaps.any() else array
     if pdt.is_bool_dtype(dtype):
-        return Taken("text", rows, missing, np.asarray(array, dtype=bool).astype(np.int64), (False, True))
+        return SampledColumn("text", rows, missing, np.asarray(array, dtype=bool).astype(np.int64), (False, True))
     if pdt.is_numeric_dtype(dtype) and not pdt.is_complex_dtype(dtype):
         values = pd.Series(array).to_numpy(dtype=np.float64)
-        return Taken("number", rows, missing, values[np.isfinite(values)], may_be_key=pdt.is_integer_dtype(dtype))
+        return SampledColumn(
+            "number", rows, missing, values[np.isfinite(values)], may_be_key=pdt.is_integer_dtype(dtype)
+        )
     if pdt.is_datetime64_any_dtype(dtype):
         times = pd.DatetimeIndex(array).as_unit("s").asi8
-        return Taken("time", rows, missing, times.astype(np.float64))
+        return SampledColumn("time", rows, missing, times.astype(np.float64))
     if isinstance(dtype, pd.CategoricalDtype | pd.StringDtype) or pdt.is_object_dtype(dtype):
         codes, texts = pd.factorize(array)
         if all(isinstance(text, str) for text in texts):
-            return Taken("text", rows, missing, codes, texts, may_be_key=True)
-    return Taken("other", rows, missing)
+            return SampledColumn("text", rows, missing, codes, texts, may_be_key=True)
+    return SampledColumn("other", rows, missing)
 
 
-def _column(label: str, column: pd.Series[Any], seen: Taken) -> ColumnValues:
+def _column(label: str, column: pd.Series[Any], seen: SampledColumn) -> ColumnValues:
     figures: dict[str, Any] = {"label": label, "kind": seen.kind, "missing": seen.missing_share}
     present = seen.present
     if seen.may_be_key and not seen.missing and len(np.unique(present)) == seen.rows:
@@ -235,7 +229,7 @@ def _is_private(present: np.ndarray[Any, Any], kind: Kind) -> bool:
     return any(Masker().mask(text) != text for text in few if text)
 
 
-def _frequent(seen: Taken) -> tuple[tuple[str, float], ...]:
+def _frequent(seen: SampledColumn) -> tuple[tuple[str, float], ...]:
     """All texts with their shares, if there are few of them and none is rare or private."""
     counts = np.bincount(seen.present, minlength=len(seen.texts))
     counted = [(seen.texts[code], int(count)) for code, count in enumerate(counts) if count]
@@ -251,8 +245,14 @@ def value_text(value: Any) -> str:
     return text[:_LONGEST_VALUE]
 
 
-# What the docstring of this file says.
-
+# Comparison
+#
+# Large means: a share differs by 5 points, a population stability index of 0.25 (Siddiqi, Credit Risk Scorecards, 2006:
+# "a significant shift"), or a Kolmogorov–Smirnov distance of 0.2. Chance is what two samples of one table show with a
+# probability of about one in 100,000 for each comparison: by a test of two proportions, by the chi-square distribution
+# of the index (Yurdakul, 2018), by the Kolmogorov–Smirnov test, and, for values outside of the recorded range, by the
+# distribution of the extremes of a sample (a beta distribution). Many columns are compared, so a usual limit such as
+# 5 % would give false alarms every day.
 
 ROWS_COMPARED = 1_000
 """The most rows of a later table that are looked at, spread over it."""
@@ -303,21 +303,21 @@ def value_drift(
     if rows < LEAST_ROWS or not then.columns:
         return ()
     places = {column_literal(label): place for place, label in enumerate(frame.columns)}
-    take = spread_positions(rows, ROWS_COMPARED)
+    positions = spread_positions(rows, ROWS_COMPARED)
     found: list[ColumnDrift] = []
     for column in then.columns:
         place = places.get(column.label)
         if place is None or not reads.covers(column.label):
             continue
-        seen = taken(frame.iloc[:, place], take)
+        seen = sampled_column(frame.iloc[:, place], positions)
         if seen is not None:
             found += _Comparison(f"{name}[{visible(column.label)}]", column, then.compared, seen, show_values).found()
     return tuple(found)
 
 
 def similar_values(then: ColumnValues, compared: int, column: pd.Series[Any]) -> bool | None:
-    """Whether a column has values as recorded ones; None if nothing was recorded that could tell."""
-    seen = taken(column, spread_positions(len(column), ROWS_COMPARED))
+    """Whether a column has values like the recorded ones; None if too little was recorded to decide."""
+    seen = sampled_column(column, spread_positions(len(column), ROWS_COMPARED))
     if seen is None or seen.kind != then.kind or not (then.edges or then.values) or seen.rows < LEAST_ROWS:
         return False if seen is not None and seen.kind != then.kind else None
     comparison = _Comparison("", then, compared, seen, show_values=False)
@@ -327,7 +327,7 @@ def similar_values(then: ColumnValues, compared: int, column: pd.Series[Any]) ->
 class _Comparison:
     """The comparison of one column. `where` names it in sentences."""
 
-    def __init__(self, where: str, then: ColumnValues, compared: int, seen: Taken, show_values: bool) -> None:
+    def __init__(self, where: str, then: ColumnValues, compared: int, seen: SampledColumn, show_values: bool) -> None:
         self._where = where
         self._then = then
         self._seen = seen
@@ -336,20 +336,19 @@ class _Comparison:
         self._compared = max(1, compared)
 
     def found(self) -> list[ColumnDrift]:
-        """The differences."""
         found = [*self._missing()]
         if self._seen.kind == self._then.kind and len(self._seen.present) >= LEAST_ROWS:
             found += self._numbers() if self._then.edges else self._texts()
             found += self._repeats()
         return found
 
-    def _told(self, what: What, words: str) -> ColumnDrift:
+    def _drift(self, what: What, words: str) -> ColumnDrift:
         return ColumnDrift(what, self._then.label, f"{self._where} {words}")
 
     def _missing(self) -> Iterator[ColumnDrift]:
         now, then = self._seen.missing_share, self._then.missing
         if _differ(then, self._compared, now, self._seen.rows):
-            yield self._told("missing", f"is missing in {percent(now)} of the rows; recorded: {percent(then)}.")
+            yield self._drift("missing", f"is missing in {percent(now)} of the rows; recorded: {percent(then)}.")
 
     def _repeats(self) -> Iterator[ColumnDrift]:
         present = self._seen.present
@@ -358,7 +357,7 @@ class _Comparison:
         share = 1 - len(np.unique(present)) / len(present)
         chance = _UNSEEN * len(present) / self._compared**2  # of so many draws from values that did not repeat
         if share > max(0.01, chance):
-            yield self._told("repeats", f"has {percent(share)} repeated values; recorded: 0 %.")
+            yield self._drift("repeats", f"has {percent(share)} repeated values; recorded: 0 %.")
 
     def _numbers(self) -> list[ColumnDrift]:
         then, present, found = self._then, self._seen.present, list[ColumnDrift]()
@@ -367,7 +366,7 @@ class _Comparison:
             zeros = float(np.mean(present == 0))
             if _differ(then.zeros, self._count_then, zeros, count):
                 words = f"is 0 in {percent(zeros)} of the rows; recorded: {percent(then.zeros)}."
-                found.append(self._told("zeros", words))
+                found.append(self._drift("zeros", words))
         found += self._outside()
         edges, below = np.array(then.edges), np.array(then.below)
         now = np.searchsorted(np.sort(present), edges, side="right") / count
@@ -378,7 +377,7 @@ class _Comparison:
             place = int(np.argmax(np.abs(now - below)))
             words = f"is at most {_number(edges[place])} in {percent(now[place])} of the rows"
             recorded = f"recorded: {percent(below[place])} (Kolmogorov–Smirnov {distance:.2f})."
-            found.append(self._told("distribution", f"{words}; {recorded}"))
+            found.append(self._drift("distribution", f"{words}; {recorded}"))
         return found
 
     def _outside(self) -> Iterator[ColumnDrift]:
@@ -392,14 +391,14 @@ class _Comparison:
         negative = float(np.mean(present < 0)) if low >= 0 and not is_time else 0.0
         if negative > _UNSEEN / recorded:
             words = f"is below 0 in {percent(negative)} of the rows, down to {_number(present.min())}"
-            yield self._told("range", f"{words}; recorded: from {_number(low)}.")
+            yield self._drift("range", f"{words}; recorded: from {_number(low)}.")
             return
         share = float(np.mean((present < low - margin) | (present > high + margin)))
         if share > max(0.01, 1.7 * _UNSEEN / recorded):
             shown = _time if is_time else _number
             words = f"is outside of the recorded {shown(low)} to {shown(high)} in {percent(share)} of the rows"
             now = f"now it is {shown(present.min())} to {shown(present.max())}."
-            yield self._told("dates" if is_time else "range", f"{words}; {now}")
+            yield self._drift("dates" if is_time else "range", f"{words}; {now}")
 
     def _texts(self) -> Iterator[ColumnDrift]:
         if not self._then.values:
@@ -415,18 +414,18 @@ class _Comparison:
             words = (
                 f"has {len(unseen)} new value{'s' if len(unseen) > 1 else ''}{named} in {percent(share)} of the rows"
             )
-            yield self._told("new values", f"{words}; recorded: {len(then)} values.")
+            yield self._drift("new values", f"{words}; recorded: {len(then)} values.")
         lost = [value for value, part in then.items() if part * count > _UNSEEN and not now.get(value)]
         if lost:
             words = f"lacks {len(lost)} of {len(then)} recorded values ({_listed(lost)})"
             part = sum(then[value] for value in lost)
-            yield self._told("lost values", f"{words}; they were {percent(part)} of the rows.")
+            yield self._drift("lost values", f"{words}; they were {percent(part)} of the rows.")
         if share > _UNSEEN / recorded or lost:
             return
         index, largest = _stability(then, now, recorded, count)
         if index >= LARGE_INDEX and index > (1 / recorded + 1 / count) * _chi_square(len(then) - 1):
             words = f"is {_shown(largest)} in {percent(now.get(largest, 0) / count)} of the rows"
-            yield self._told(
+            yield self._drift(
                 "distribution", f"{words}; recorded: {percent(then[largest])} (population stability index {index:.2f})."
             )
 

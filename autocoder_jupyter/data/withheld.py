@@ -51,7 +51,6 @@ class WithheldColumns:
 
     @classmethod
     def of(cls, hide: Iterable[str], mask: Iterable[str]) -> WithheldColumns:
-        """From the settings."""
         return cls(frozenset(hide), frozenset(mask))
 
     def __bool__(self) -> bool:
@@ -113,12 +112,12 @@ class WithheldColumns:
                 hint=f"Drop it in the example: .drop(columns={found!r}).",
             )
 
-    def told(self, samples: Mapping[str, Any]) -> dict[str, Any]:
+    def without_hidden(self, samples: Mapping[str, Any]) -> dict[str, Any]:
         """The samples without hidden columns."""
-        return {name: self._without_hidden(value) for name, value in samples.items()}
+        return {name: self._visible_part(value) for name, value in samples.items()}
 
     def unmasked(self, frames: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-        """The frames without masked columns: that a shown value is among theirs would tell one of their values."""
+        """The frames without masked columns: that a shown value is among theirs would reveal one of their values."""
         return {
             name: frame.loc[:, [str(label) not in self.masked for label in frame.columns]] if self.masked else frame
             for name, frame in frames.items()
@@ -137,11 +136,11 @@ class WithheldColumns:
             places=tuple(place for place, label in enumerate(labels) if label not in self.hidden),
         )
 
-    def _without_hidden(self, value: Any) -> Any:
+    def _visible_part(self, value: Any) -> Any:
         if not isinstance(value, pd.DataFrame):
             return value
-        told = value.loc[:, [str(label) not in self.hidden for label in value.columns]]
-        return with_origin(told, origin_of(value))
+        visible = value.loc[:, [str(label) not in self.hidden for label in value.columns]]
+        return with_origin(visible, origin_of(value))
 
 
 NOTHING_WITHHELD = WithheldColumns()
@@ -216,10 +215,9 @@ def _columns(value: pd.DataFrame | pd.Series[Any]) -> list[Any]:
     return list(value.columns) if isinstance(value, pd.DataFrame) else [value.name]
 
 
-# Sample rows as files for an agent: never all the data, and nothing that is withheld.
+# Sample rows as files for an agent: never all the data, and nothing that is withheld
 
-
-MOST_CELLS = 20_000
+MOST_FILE_CELLS = 20_000
 """Maximum size of one file. Wide tables have fewer rows."""
 
 
@@ -234,11 +232,11 @@ def sample_files(
         return {}
     masker = Masker()
     files = {}
-    for name, value in withheld.told(samples).items():
+    for name, value in withheld.without_hidden(samples).items():
         if not name.isidentifier() or not isinstance(value, pd.DataFrame | pd.Series):
             continue
         frame = as_frame(value)
-        count = min(max_sample_rows, MOST_CELLS // max(frame.shape[1], 1))
+        count = min(max_sample_rows, MOST_FILE_CELLS // max(frame.shape[1], 1))
         if count > 0:
             rows = withheld.of_table(samples[name]).rows(sample_rows(frame, count))
             files[f"data/{name}.csv"] = _csv(rows, masker, indexed=not is_default_index(frame.index))
@@ -253,7 +251,7 @@ def _csv(rows: pd.DataFrame, masker: Masker, *, indexed: bool) -> bytes:
     names = [label if isinstance(label, str) else label_literal(label) for label, _ in columns]
     texts = [texts_of(column, missing="") for _, column in columns]
     mask_name = masker.for_column(name for name in names if name.isdigit())
-    told = [map(mask_name, names), *zip(*(map(masker.for_column(cells), cells) for cells in texts), strict=True)]
+    lines = [map(mask_name, names), *zip(*(map(masker.for_column(cells), cells) for cells in texts), strict=True)]
     file = io.StringIO()
-    csv.writer(file, lineterminator="\n").writerows(told)
+    csv.writer(file, lineterminator="\n").writerows(lines)
     return file.getvalue().encode("utf-8", "backslashreplace")

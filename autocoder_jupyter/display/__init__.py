@@ -1,9 +1,12 @@
-"""What the user sees: the card, the strip with buttons, the inspector, each as a document of `view`.
+"""What the user sees: the card, the strip with buttons and the inspector, each as a document of `view`.
 
-The record of a run comes from `run`. `card` and `codemode/card` make its document (`phases`: titles and tones),
-`shown` selects one of them; `parts`, `changes`, `readings`, `tool_calls`, `agent_part`, `sample_outputs`, `folds` and
-`next_steps` are pieces of it. `actions`: what can be done with a run, for cards, commands and the page. `live`
-updates the views of a run: `view` (the card in an output), `controls` (the strip with the live `pane`) and those of a
-page; `bundles` has the mime types. `inspector/`: a finished result in tabs, or as one document, with a module for
-each section. `wait_line`: the line under a waiting cell.
+- `card`, `code_card`: the documents of a generation and of a run of code mode
+- `parts`, `verified`, `outputs`, `charts`, `folds`: pieces of them, which the inspector shares
+- `actions`: what can be done with a run, for cards, commands and the page; also the questions of a plan
+- `strip`, `controls`: the live part below a card, and its buttons
+- `live`: updates a card while a job runs, and shows it in an output
+- `timeline`: the steps of a generation; `wait_line`: the line under a waiting cell
+- `inspector/`: a finished result in tabs, or as one document
+
+The record of a run comes from `run`.
 """

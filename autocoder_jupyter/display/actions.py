@@ -13,16 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.display.inspector.form import call_line
 from autocoder_jupyter.display.verified import OFFER, can_be_checked
-from autocoder_jupyter.display.wait_line import html_widget
 from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.settings.config import RECORDS
 from autocoder_jupyter.untrusted.parsing import visible
 from autocoder_jupyter.view.document import Beside, Row, Span, line
-from autocoder_jupyter.view.markup import element, escape
+from autocoder_jupyter.view.markup import element, escape, html_widget
 
 if TYPE_CHECKING:
     from autocoder_jupyter.types import PlanQuestion
+
+
+# Actions
 
 
 _State = FunctionRun | CodeRun
@@ -131,7 +133,9 @@ def raised_limit(state: _State, limit: float) -> float:
     return float(f"{math.ceil(needed / unit) * unit:.2g}")
 
 
-# Commands to type after a run, for front ends without our buttons, exports and terminals.
+# Commands to type
+#
+# For front ends without our buttons, exports and terminals.
 
 
 WORDS = "autocode-words"
@@ -177,7 +181,9 @@ def _limit(state: FunctionRun) -> float:
     return {"max_cost": state.max_cost or 0, "max_iterations": state.of, "agent_max_turns": turns}.get(state.limit, 0)
 
 
-# The questions of a plan, asked before code is written: as numbered lines and as a form below the card.
+# Questions of a plan
+#
+# They are asked before code is written: as numbered lines, and as a form below the card.
 
 
 ASKED = "autocode-asked"

@@ -1,4 +1,4 @@
-"""What is shown of a generation while it runs and when it has ended, as a document.
+"""The card of a generation, while it runs and when it has ended.
 
 From top to bottom: name and state, the stages in fixed places, the rows with a label, then the parts that fold. The
 card has no running clock; the strip below it has one. An update closes the parts that the user has opened, so the card
@@ -10,16 +10,9 @@ from __future__ import annotations
 from autocoder_jupyter.display import folds, parts
 from autocoder_jupyter.display.actions import ASKED, approval_row, next_steps, question_lines
 from autocoder_jupyter.display.folds import folded_sections, shorter_forms
-from autocoder_jupyter.display.parts import change_blocks
-from autocoder_jupyter.display.verified import (
-    ENDS,
-    TONES,
-    output_blocks,
-    reason_of,
-    split_blocks,
-    verified_blocks,
-    waits_for,
-)
+from autocoder_jupyter.display.outputs import output_blocks
+from autocoder_jupyter.display.parts import PHASE_TITLES, PHASE_TONES, change_blocks, reason_of, waits_for
+from autocoder_jupyter.display.verified import opinion_blocks, split_blocks, verified_blocks
 from autocoder_jupyter.run.function_run import FunctionRun, StageState
 from autocoder_jupyter.run.of_report import SECOND
 from autocoder_jupyter.types.records import STAGES, StageName
@@ -94,7 +87,7 @@ def rows(state: FunctionRun) -> tuple[Row, ...]:
         Row("Call", lines([clipped(signature(state), 600)], "signature"), prefix=""),
         Row("Outputs", (*_not_verified(state), *_outputs(state)), prefix=""),
         Row("Assumptions", parts.assumptions(plan, can_change=refinable), prefix="assumes", refines=refines),
-        Row("Second opinion", parts.opinion_blocks(refines, state.second_opinion)),
+        Row("Second opinion", opinion_blocks(refines, state.second_opinion)),
         Row("Changes", _changes(state), prefix=""),
         Row("Written by", lines([clipped(state.writer, 600)]) if has_code else (), prefix="written by"),
         Row("Sandbox", parts.sandbox_blocks(state.sandbox) if has_code else ()),
@@ -117,13 +110,13 @@ def title(state: FunctionRun) -> str:
         return ", ".join(("Ready", *filter(None, warnings)))
     if state.phase == "running":
         return STAGES[state.stage].doing if state.stage else "Starting"
-    return "Waiting for your answers" if state.questions else ENDS[state.phase]
+    return "Waiting for your answers" if state.questions else PHASE_TITLES[state.phase]
 
 
 def tone(state: FunctionRun) -> Tone:
     """The colour of the state. A ready result with a warning is not green."""
     phase = "ready" if state.is_ready else state.phase
-    return "warn" if phase == "ready" and title(state) != "Ready" else TONES[phase]
+    return "warn" if phase == "ready" and title(state) != "Ready" else PHASE_TONES[phase]
 
 
 def facts(state: FunctionRun) -> tuple[str, ...]:
@@ -193,12 +186,12 @@ def _headline(state: FunctionRun) -> str:
 
 
 def _reason(state: FunctionRun) -> str:
-    told = parts.without_first(state.reason, state.outcomes) if state.phase in _UNSOLVED else state.reason
-    return reason_of(told, title(state))
+    reason = parts.without_first(state.reason, state.outcomes) if state.phase in _UNSOLVED else state.reason
+    return reason_of(reason, title(state))
 
 
 def _not_verified(state: FunctionRun) -> tuple[Block, ...]:
-    """That what is shown of the outputs is of code that has not passed its tests."""
+    """A warning if the outputs are of code that has not passed its tests."""
     if state.outputs is None or state.outputs.is_verified:
         return ()
     if state.finished:

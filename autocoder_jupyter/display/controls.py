@@ -15,12 +15,10 @@ from typing import Any, Protocol
 from autocoder_jupyter.display.actions import QuestionForm
 from autocoder_jupyter.display.live import Shown, is_unverified, pictures_html, strip_html, widget_bundle
 from autocoder_jupyter.display.strip import LAST_HTML
-from autocoder_jupyter.display.wait_line import HtmlWidget, html_widget
-from autocoder_jupyter.view.markup import EMPTY, Html, clipped, element, escape, html_output
+from autocoder_jupyter.view.markup import EMPTY, Html, HtmlWidget, clipped, element, escape, html_output, html_widget
 
 FOLDED_SECONDS = 0.3
 """Seconds that the strip stays at the end, without height, so that the page does not scroll."""
-
 
 SEEN_SECONDS = 0.7
 """Seconds that a new question is shown before its buttons work."""

@@ -1,4 +1,4 @@
-"""The collapsible parts of the card: code, tests, plan, log, the text sent; and the shorter forms of long ones."""
+"""The tool calls of an agent, and the collapsible parts of the card with their shorter forms."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from autocoder_jupyter.types import ToolOutcome, ToolUse
 
 
-# Tool calls of an agent on cards and in the inspector: each with its class and outcome, and a summary.
+# Tool calls
 
 
 CLASSES: tuple[ToolClass, ...] = get_args(ToolClass)
@@ -141,7 +141,9 @@ def _took(call: ToolUse) -> str:
     return duration(call.seconds) if call.seconds >= NOTEWORTHY_SECONDS else ""
 
 
-# What a card shows of an agent: the newest tool calls while the agent works, a summary at the end.
+# The row *Agent*
+#
+# It has the newest tool calls while the agent works, and a summary at the end.
 
 
 NEWEST = 5
@@ -181,7 +183,7 @@ def _summary(state: FunctionRun, trace: Trace) -> Iterator[str]:
         yield f"packages: {clipped(packages)}; image: {state.environment}"
 
 
-# What the docstring of this file says.
+# Collapsible parts
 
 
 LAST_LINES = 12

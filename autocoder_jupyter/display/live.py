@@ -1,4 +1,4 @@
-"""Updates a card while a job runs: on its own thread, at most four times a second, and at once where a user waits."""
+"""Shows the card of a run of either kind, and keeps it up to date while the run is active."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from dataclasses import replace
 from typing import Any, Generic, Literal, TypeVar
 
 from autocoder_jupyter.concurrency.background import start_thread
-from autocoder_jupyter.display import card, folds, strip
-from autocoder_jupyter.display.codemode import card as code_card
-from autocoder_jupyter.display.verified import picture_blocks
+from autocoder_jupyter.display import card, code_card, folds, strip
+from autocoder_jupyter.display.outputs import picture_blocks
 from autocoder_jupyter.redaction.logs import redacting_logger
 from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.run.events import Event, Finished, FunctionVerified, SampleOutputs
-from autocoder_jupyter.run.function_run import FunctionRun, RunRecord
+from autocoder_jupyter.run.function_run import FunctionRun
+from autocoder_jupyter.run.record import RunRecord
 from autocoder_jupyter.run.tracker import RunTracker
 from autocoder_jupyter.view import as_html, as_text
 from autocoder_jupyter.view.amounts import clock
@@ -24,12 +24,17 @@ from autocoder_jupyter.view.markup import EMPTY, Html, element, html_output
 
 logger = redacting_logger(__name__)
 
+# Updates
+#
+# A card is updated on a thread of its own, at most four times a second, and at once where a user waits.
+
+
 UPDATE_SECONDS = 0.25
-"""Least time between two updates: four a second."""
+"""Minimum time between two updates."""
 
 SETTLE_SECONDS = 0.05
-"""Time after a change in which others are waited for. The end of a step is several events, and among them the next
-question is sent: to draw the card meanwhile would delay it."""
+"""Time to wait for further changes after a change. The end of a step is several events, and the next question to the
+model is sent between them: drawing the card meanwhile would delay it."""
 
 HEARTBEAT_SECONDS = 1.0
 """Time between two updates when nothing but the clock changes."""
@@ -62,11 +67,11 @@ class LiveCard(Generic[S]):
         self._last: S | None = None
         self._shown_last: S | None = None
         self._changed = threading.Event()
-        self._hurried = threading.Event()
+        self._urgent = threading.Event()
         self._ended = threading.Event()
         self._added: dict[str, Any] = {}
         self._showing = threading.Lock()
-        tracker.listen(self._heard)
+        tracker.listen(self._on_event)
 
     @property
     def state(self) -> S:
@@ -74,7 +79,7 @@ class LiveCard(Generic[S]):
         return replace(self._last or self._tracker.run, **self._added)
 
     def add(self, **found: Any) -> None:
-        """Show something that is not of the run, such as what is found out later: fields of the record."""
+        """Set fields of the record that no event sets, such as findings after the end of the run."""
         self._added = {**self._added, **found}
         self._changed.set()
         if self._ended.is_set():
@@ -86,23 +91,23 @@ class LiveCard(Generic[S]):
 
     def start(self) -> None:
         """Start the thread."""
-        start_thread(self._paint, "autocode-card")
+        start_thread(self._update, "autocode-card")
 
     def wait(self, timeout: float) -> bool:
         """Wait until the last state is shown; returns whether it is."""
         return self._ended.wait(timeout)
 
-    def _heard(self, event: Event) -> None:
+    def _on_event(self, event: Event) -> None:
         self._changed.set()
         if isinstance(event, AT_ONCE):
-            self._hurried.set()
+            self._urgent.set()
 
-    def _paint(self) -> None:
+    def _update(self) -> None:
         while True:
             if self._changed.wait(HEARTBEAT_SECONDS):
-                self._hurried.wait(SETTLE_SECONDS)
+                self._urgent.wait(SETTLE_SECONDS)
             self._changed.clear()
-            self._hurried.clear()
+            self._urgent.clear()
             run = self._tracker.run
             if run.finished:
                 self._last = self._completed(run)
@@ -111,7 +116,7 @@ class LiveCard(Generic[S]):
                 self._show_last()  # with what was added meanwhile
                 return
             self._show(replace(run, seconds=self._tracker.seconds, **self._added))
-            self._hurried.wait(UPDATE_SECONDS)
+            self._urgent.wait(UPDATE_SECONDS)
 
     def _show_last(self) -> None:
         with self._showing:
@@ -134,7 +139,7 @@ class LiveCard(Generic[S]):
             return state
 
 
-# What is shown of a run of either kind; the type of the state selects its view.
+# Cards of both kinds of run
 
 
 Shown = FunctionRun | CodeRun
@@ -199,7 +204,9 @@ def is_unverified(state: Shown) -> bool:
     return isinstance(state, FunctionRun) and state.outputs is not None and not state.outputs.is_verified
 
 
-# Outputs by mime type. Our lab extension renders two types of its own; other front ends use the standard types.
+# Outputs by mime type
+#
+# Our lab extension renders two types of its own; other front ends use the standard types.
 #
 # An output can be older than the run that it shows: a page is reloaded, a notebook is saved while a job runs, a kernel
 # ends. So a card names its run and its progress, and our page can then show what became of the run.
@@ -216,7 +223,7 @@ WIDGET = "application/vnd.jupyter.widget-view+json"
 
 def card_bundle(state: Shown, started: float, *, for_page: bool) -> dict[str, Any]:
     """A card."""
-    own = _followed("card", state.name, started, step(state), finished=state.finished and not _goes_on(state))
+    own = _followed("card", state.name, started, step(state), finished=state.finished and not _is_still_checked(state))
     return {**(own if for_page else {}), **html_output(card_html(state), card_text(state))}
 
 
@@ -253,7 +260,7 @@ def step(state: Shown) -> str:
     )
 
 
-def _goes_on(state: Shown) -> bool:
+def _is_still_checked(state: Shown) -> bool:
     """Whether something is found out about a run that has ended."""
     return isinstance(state, FunctionRun) and bool(state.splits.doing)
 
@@ -265,7 +272,7 @@ def _code_step(state: CodeRun) -> str:
     return " ".join(map(str, (*key, state.usage.input_tokens, state.usage.output_tokens)))
 
 
-# The card in a notebook's output: one display, updated in place.
+# The card in an output
 
 
 class NotebookView:

@@ -1,4 +1,4 @@
-"""What card and inspector show of a plan and of its evidence: signature, assumptions, tests, checks, failures."""
+"""Pieces that cards and inspector share: phases, plan, tests, checks, failures, source, and changes of a version."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from autocoder_jupyter.errors import RAN_OUT_OF_TIME
-from autocoder_jupyter.view.amounts import counted, spending
+from autocoder_jupyter.run.record import Phase
+from autocoder_jupyter.tasks.export import places
+from autocoder_jupyter.view.amounts import counted
 from autocoder_jupyter.view.document import (
     Beside,
     Block,
@@ -18,7 +20,6 @@ from autocoder_jupyter.view.document import (
     Item,
     Items,
     Line,
-    Offer,
     Source,
     Span,
     Tone,
@@ -26,23 +27,57 @@ from autocoder_jupyter.view.document import (
     lines,
     muted,
 )
-from autocoder_jupyter.view.markup import clipped
+from autocoder_jupyter.view.markup import clipped, plain
 
 if TYPE_CHECKING:
     from autocoder_jupyter.types import (
         Changes,
         CheckOutcome,
         CodePlan,
-        Difference,
         Evidence,
         InputSpec,
         OutputSpec,
-        Reading,
-        SecondOpinion,
         Strength,
         TestOutcome,
         Trace,
     )
+
+
+# Phases
+
+
+PHASE_TONES: dict[Phase, Tone] = {
+    "running": "busy",
+    "waiting": "warn",
+    "ready": "good",
+    "failed": "bad",
+    "cancelled": "quiet",
+    "over_budget": "bad",
+    "not_verified": "warn",
+}
+
+PHASE_TITLES: dict[Phase, str] = {
+    "waiting": "Waiting for approval",
+    "failed": "Failed",
+    "cancelled": "Cancelled",
+    "over_budget": "Out of budget",
+    "not_verified": "Not verified here",
+}
+"""The titles of the phases whose title is always the same."""
+
+
+def waits_for(loading: bool, faults: Iterable[str]) -> tuple[str, ...]:
+    """What a run waits for: the import of the model client, or the model's service."""
+    found = ["Loading the model client; this takes some seconds, once per kernel"] if loading else []
+    return (*found, *(f"{fault[:1].upper()}{fault[1:]}" for fault in faults))
+
+
+def reason_of(reason: str, title: str) -> str:
+    """The reason why a run ended; "" if it only repeats the title."""
+    return "" if reason.strip(".").casefold() == title.casefold() else reason
+
+
+# Plan, tests and checks
 
 
 MOST_ASSUMPTIONS = 20
@@ -108,8 +143,8 @@ def sandbox_blocks(words: str) -> tuple[Block, ...]:
 
 def passed_blocks(evidence: Evidence | None) -> tuple[Block, ...]:
     """What passed, side by side; `failures` shows what failed. The first line of the card counts the tests."""
-    told = passed(evidence, counts_tests=False) if evidence else ()
-    shown = tuple(line(Span("✓", "good", only="html"), words) for words in told)
+    found = passed(evidence, counts_tests=False) if evidence else ()
+    shown = tuple(line(Span("✓", "good", only="html"), words) for words in found)
     return (Beside(shown),) if shown else ()
 
 
@@ -127,18 +162,18 @@ def passed(evidence: Evidence, *, counts_tests: bool = True) -> Iterator[str]:
 
 
 def has_changed_tests(evidence: Evidence, trace: Trace | None) -> bool:
-    """Whether tests are not as they were first written."""
+    """Whether tests were changed after they were first written."""
     return bool(evidence.tests_changed or (trace and trace.suite_changed))
 
 
 def remarks(evidence: Evidence) -> Iterator[str]:
-    """Which outputs on the sample say nothing, one sentence each."""
+    """Outputs on the sample that have no information, one sentence each."""
     for remark in evidence.remarks:
         yield f"{clipped(remark[:1].upper() + remark[1:])}. Look at the outputs before you rely on it."
 
 
 def warning_lines(evidence: Evidence, trace: Trace | None = None) -> Iterator[str]:
-    """Warnings about outputs that say nothing, and about tests that were changed, left out, or pass on a stub."""
+    """Warnings about outputs without information, and about tests that were changed, left out, or pass on a stub."""
     yield from remarks(evidence)
     if trace is not None and trace.suite_changed:
         yield f"Tests changed by the agent since it first wrote them: {', '.join(trace.suite_changed)}"
@@ -146,7 +181,7 @@ def warning_lines(evidence: Evidence, trace: Trace | None = None) -> Iterator[st
         yield f"Tests changed since they were first written: {', '.join(evidence.tests_changed)}"
     if evidence.vacuous_tests:
         named = ", ".join(evidence.vacuous_tests)
-        yield f"Tests that pass on functions that do nothing, whatever these return: {named}"
+        yield f"Tests that pass on stub functions, whatever the stubs return: {named}"
     if evidence.strength is not None:
         yield from _weaknesses(evidence.strength)
 
@@ -158,11 +193,12 @@ def _weaknesses(strength: Strength) -> Iterator[str]:
         if relation.said:
             yield f"{relation.words[:1].upper()}{relation.words[1:]}."
         elif relation.demanded_by:
-            yield f"The plan says that {relation.where} is the same with {relation.name}, and it is not. One is wrong."
+            yield f"The plan says that {relation.where} is the same with {relation.name}, but it is not. One is wrong."
         else:
-            yield f"The result must not depend on it, and does: with {relation.name}, {relation.where} is another one."
+            yield f"The result must not depend on this, but does: with {relation.name}, {relation.where} differs."
     for relation in strength.wrong_plan:
-        yield f"The plan says that {relation.where} is the same with {relation.name}. Two solutions that agree say not."
+        claim = f"The plan says that {relation.where} is the same with {relation.name}."
+        yield f"{claim} Two agreeing solutions contradict this."
     for sentence in strength.dropped:
         yield f"A test of this sentence fails on the function, and was left out: {clipped(sentence)}"
 
@@ -174,12 +210,12 @@ def warnings(evidence: Evidence | None, trace: Trace | None = None) -> tuple[Blo
 
 
 def failures(
-    tests: Sequence[TestOutcome], evidence: Evidence | None, reason: str = "", told: str = ""
+    tests: Sequence[TestOutcome], evidence: Evidence | None, reason: str = "", headline: str = ""
 ) -> tuple[Block, ...]:
     """The first failures with their messages: the user's tests, then the generated tests, then the checks."""
     own, others = (evidence.acceptance, evidence.checks) if evidence else ((), ())
     entries = [_failed(check) for check in own if not check.passed and not is_reported(check, reason)]
-    entries += [_failed_test(test, told) for test in tests if test.outcome != "passed"]
+    entries += [_failed_test(test, headline) for test in tests if test.outcome != "passed"]
     entries += [_failed(check) for check in others if not check.passed and not is_reported(check, reason)]
     more = len(entries) - MOST_FAILURES
     shown = [block for entry in entries[:MOST_FAILURES] for block in entry]
@@ -196,12 +232,12 @@ def _failed(check: CheckOutcome) -> tuple[Block, ...]:
     return line(Span("✗", "bad"), clipped(check.name), Span(beside, "muted")), *below
 
 
-def _failed_test(test: TestOutcome, told: str) -> tuple[Block, ...]:
-    """A failed test with its error, unless the headline `told` has it."""
+def _failed_test(test: TestOutcome, headline: str) -> tuple[Block, ...]:
+    """A failed test with its error, unless the headline has it."""
     first = line(Span("✗", "bad"), Span(test.id, "code"), clipped(test.sentence))
     error = error_line(test)
-    is_told = told == f"{test.id}: {error}" or (told.startswith(_LATE) and _time_of(error) != "")
-    return (first,) if is_told else (first, line(Span(clipped(error), "code"), look="indented"))
+    is_in_headline = headline == f"{test.id}: {error}" or (headline.startswith(_LATE) and _time_of(error) != "")
+    return (first,) if is_in_headline else (first, line(Span(clipped(error), "code"), look="indented"))
 
 
 def _message(message: str) -> tuple[str, tuple[Block, ...]]:
@@ -232,8 +268,8 @@ def _time_of(message: str) -> str:
 def without_first(reason: str, tests: Sequence[TestOutcome]) -> str:
     """A reason without the assertion of the first failed test, which the headline has."""
     first = next((test.id for test in tests if test.outcome != "passed"), "")
-    kept, found, told = reason.partition(f", first {first}: ") if first else (reason, "", "")
-    _, end, more = told.partition("\n")
+    kept, found, error = reason.partition(f", first {first}: ") if first else (reason, "", "")
+    _, end, more = error.partition("\n")
     return f"{kept}.{end}{more}" if found else reason
 
 
@@ -245,9 +281,9 @@ def _failed_line(check: CheckOutcome, reason: str) -> str:
 
 def error_line(test: TestOutcome) -> str:
     """The line of a failed test's message that names the error; pytest marks it with an E."""
-    told = [words for words in test.message.splitlines() if words.strip()]
-    marked = [words.removeprefix("E").strip() for words in told if words.startswith("E ")]
-    return next((words for words in (*marked, *told)), _ENDS.get(test.outcome, test.outcome))
+    filled = [words for words in test.message.splitlines() if words.strip()]
+    marked = [words.removeprefix("E").strip() for words in filled if words.startswith("E ")]
+    return next((words for words in (*marked, *filled)), _ENDS.get(test.outcome, test.outcome))
 
 
 def tests(outcomes: Iterable[TestOutcome], pending: Iterable[str] = ()) -> tuple[Block, ...]:
@@ -286,15 +322,26 @@ def _mark(good: bool, words: str) -> Span:
     return Span(words, "good" if good else "bad")
 
 
-# Changes since the earlier version: interface, assumptions, outputs on the sample and tests.
+# Source with buttons
+
+
+def source_block(code: str, filename: str = "", defines: str = "", *, coloured: bool = True) -> Source:
+    """Python code with buttons."""
+    # For the button *Insert*: the positions of the name in the text as it is shown.
+    found = places(plain(code).rstrip(), defines) if defines else ()
+    return Source(code, coloured, filename=filename, defines=defines, places=tuple(found))
+
+
+# Changes since the earlier version
 #
-# They are lines with the signs of a diff. The code has a separate diff.
+# Lines with the signs of a diff, about interface, assumptions, outputs on the sample and tests. The code has a separate
+# diff.
 
 
-CHANGES_MOST = 12
+CHANGE_LINES = 12
 """Lines of one kind that are shown; the others are counted."""
 
-TONES: dict[str, Tone] = {"+": "good", "−": "bad", "→": "busy", "=": "quiet"}
+SIGN_TONES: dict[str, Tone] = {"+": "good", "−": "bad", "→": "busy", "=": "quiet"}
 """The signs: added, removed, changed, unchanged."""
 
 Change = tuple[str, str]
@@ -307,8 +354,8 @@ def change_blocks(changes: Changes, plan: CodePlan, tests: Iterable[TestOutcome]
 
 
 def _lines(found: Sequence[Change]) -> tuple[Block, ...]:
-    shown = [line(Span(sign, TONES[sign]), clipped(words), look="hanging") for sign, words in found[:CHANGES_MOST]]
-    more = len(found) - CHANGES_MOST
+    shown = [line(Span(sign, SIGN_TONES[sign]), clipped(words), look="hanging") for sign, words in found[:CHANGE_LINES]]
+    more = len(found) - CHANGE_LINES
     return (*shown, *([muted(f"and {more} more")] if more > 0 else []))
 
 
@@ -325,7 +372,7 @@ def change_lines(changes: Changes, plan: CodePlan, tests: Iterable[TestOutcome])
 
 def _inputs(before: Sequence[InputSpec], now: Sequence[InputSpec]) -> list[Change]:
     old, new = ({spec.name: _input(spec) for spec in specs} for specs in (before, now))
-    return _changes_compared("input", old, new)
+    return _compared("input", old, new)
 
 
 def _input(spec: InputSpec) -> str:
@@ -334,17 +381,17 @@ def _input(spec: InputSpec) -> str:
 
 def _outputs(before: Sequence[OutputSpec], now: Sequence[OutputSpec]) -> list[Change]:
     old, new = ({spec.name: f"{spec.name}: {spec.written_type}" for spec in specs} for specs in (before, now))
-    lines = _changes_compared("output", old, new)
+    lines = _compared("output", old, new)
     columns = {spec.name: {column.name: column.dtype for column in spec.columns} for spec in before}
     for spec in now:
         if columns.get(spec.name) and spec.columns:
             were, are = columns[spec.name], {column.name: column.dtype for column in spec.columns}
             names = ({name: f"{spec.name}.{name}: {dtype}" for name, dtype in some.items()} for some in (were, are))
-            lines += _changes_compared("column", *names)
+            lines += _compared("column", *names)
     return lines
 
 
-def _changes_compared(what: str, old: Mapping[str, str], new: Mapping[str, str]) -> list[Change]:
+def _compared(what: str, old: Mapping[str, str], new: Mapping[str, str]) -> list[Change]:
     return [
         *(("−", f"{what} {old[name]}") for name in old if name not in new),
         *(("→", f"{what} {new[name]}, was {old[name]}") for name in new if name in old and new[name] != old[name]),
@@ -380,139 +427,3 @@ def _tests(changes: Changes, now: Sequence[str]) -> list[Change]:
         *(("−", f"{test.id}: {test.reason or test.sentence}") for test in by_choice["dropped"]),
         *([("+", f"{counted(len(new), 'new test')}: {', '.join(new)}")] if new else []),
     ]
-
-
-# The row *Second opinion* on cards and in the inspector: the differences in numbers, and other readings.
-
-
-LONGEST = 400
-"""Characters of a sentence."""
-
-MOST = 3
-"""Differences that are shown without a reading that explains them."""
-
-
-def opinion_blocks(name: str, opinion: SecondOpinion | None) -> tuple[Block, ...]:
-    """The content of the row; empty without a second opinion."""
-    if opinion is None:
-        return ()
-    if opinion.state == "running":
-        return (muted("running …"),)
-    if opinion.state == "none":
-        none = line(Span("none.", only="text"), Span(clipped(opinion.note, LONGEST), "muted"))
-        return (none, *lines([_unanswered(opinion)], "muted"))
-    return (*lines(_found_wrong(opinion)), *_compared(name, opinion), *lines(_notes(opinion), "muted"))
-
-
-def _compared(name: str, opinion: SecondOpinion) -> Iterator[Block]:
-    if opinion.state in ("agree", "not compared"):
-        yield line(Span("✓", "good") if opinion.state == "agree" else Span("–", "quiet"), _agrees(opinion))
-        yield from lines(map(_sentence, opinion.differences[:MOST]), "muted")
-        yield from _readings(name, opinion)
-        return
-    yield from _readings(name, opinion)
-    rest = opinion.differences[1 if opinion.readings else 0 :][:MOST]
-    yield from (line(Span("≠", "warn"), _sentence(entry)) for entry in rest)
-    yield from _judged(opinion)
-
-
-def _readings(name: str, opinion: SecondOpinion) -> Iterator[Block]:
-    for number, reading in enumerate(opinion.readings, 1):
-        yield line(Span("≠", "warn"), _read(opinion, number))
-        if reading.assumption:
-            yield muted(f"It depends on: {clipped(reading.assumption, LONGEST)}")
-        if name:
-            yield _use(name, number, reading)
-
-
-def _use(name: str, number: int, reading: Reading) -> Offer:
-    """How to apply a reading."""
-    cell = f"%%autocode {name} --refine\n{reading.line}"
-    command = f"%autocode reading {name} {number}"
-    return Offer("Use this reading", cell, command, f"adds to the request: {reading.line}")
-
-
-def _notes(opinion: SecondOpinion) -> tuple[str, str, str]:
-    return _not_compared(opinion), _unanswered(opinion), _cost(opinion)
-
-
-def _unanswered(opinion: SecondOpinion) -> str:
-    asked = " and ".join(opinion.unanswered)
-    return f"A question for {clipped(asked, LONGEST)} had no answer. The next run asks it again." if asked else ""
-
-
-def _agrees(opinion: SecondOpinion) -> str:
-    count = len(opinion.tried)
-    inputs = f"on the sample and {counted(count, 'variation')} of it" if count else "on the sample"
-    if opinion.state == "agree" and not opinion.not_compared:
-        return f"A second solution gives the same result {inputs}."
-    if opinion.state == "agree":
-        return f"In what was compared, a second solution gives the same result {inputs}."
-    if not opinion.compared:
-        return "There is a second solution, but none of its outputs could be compared."
-    same = clipped(" and ".join(opinion.compared), LONGEST)
-    return f"Not all outputs were compared. A second solution gives the same {same} {inputs}."
-
-
-def _read(opinion: SecondOpinion, number: int) -> str:
-    """`With the reading “year on year”, best_month would be 2024-03 instead of 2024-11.`"""
-    words = opinion.readings[number - 1].words.removeprefix("read ")
-    if opinion.state == "agree":
-        return f"With the reading “{words}”, the result is the same on this data, and may differ on other data."
-    if number > 1 or not opinion.differences:
-        return f"With the reading “{words}”, the result differs too."
-    return f"With the reading “{words}”, {_described(opinion.differences[0])}."
-
-
-def _sentence(difference: Difference) -> str:
-    text = _described(difference)
-    return f"{text[0].upper() if difference.on else text[0]}{text[1:]}."
-
-
-def _described(difference: Difference) -> str:
-    """`best_month would be 2024-03 instead of 2024-11`."""
-    where, first, second = difference.where, difference.first, difference.second
-    if not first and not second:  # values are withheld
-        rows = f" in {difference.count} of {difference.of} rows" if difference.of > 1 else ""
-        text = f"{where} would differ{rows}"
-    elif second.endswith((" rows", " entries")):
-        at = f" ({difference.at})" if difference.at else ""
-        text = f"{where} would have {second} instead of {first}{at}"
-    elif difference.of > 1:
-        at = f" at {difference.at}" if difference.at else ""
-        text = f"{where} would differ in {difference.count} of {difference.of} rows: {second} instead of {first}{at}"
-    else:
-        text = f"{where} would be {second} instead of {first}"
-    text = f"{difference.on}, {text}" if difference.on else text
-    return clipped(text, LONGEST)
-
-
-def _judged(opinion: SecondOpinion) -> Iterator[Block]:
-    if opinion.confirms == "first":
-        yield muted(
-            "A third derivation on a small input, made from the request and the plan's assumptions, confirms that the "
-            "function follows the plan. It does not confirm the assumptions."
-        )
-    elif opinion.confirms == "second":
-        words = "A third derivation on a small input confirms the second solution, so the function may be wrong."
-        yield line(Span("⚠", "warn"), words)
-        if opinion.stays:
-            yield muted(f"The function stays as it is. {clipped(opinion.stays, LONGEST)}")
-
-
-def _found_wrong(opinion: SecondOpinion) -> Iterator[str]:
-    if opinion.tests:
-        yield f"It found an input on which the code was wrong. It is a test now: {', '.join(opinion.tests)}."
-
-
-def _cost(opinion: SecondOpinion) -> str:
-    spent = spending(opinion.usage, None)
-    return " ".join(filter(None, (f"It cost {spent}, included in the total above." if spent else "", opinion.note)))
-
-
-def _not_compared(opinion: SecondOpinion) -> str:
-    if not opinion.not_compared:
-        return ""
-    more = f" and {len(opinion.not_compared) - MOST} more" if len(opinion.not_compared) > MOST else ""
-    shown = "; ".join(clipped(note, LONGEST) for note in opinion.not_compared[:MOST])
-    return f"Not compared: {shown}{more}."

@@ -1,4 +1,4 @@
-"""The live part of the strip: the current step. A pure function from a state to HTML."""
+"""The live part of the strip below a card: a clock, and a window with the current step."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from autocoder_jupyter.view.amounts import clock, so_far
 from autocoder_jupyter.view.as_html import pieces_html
 from autocoder_jupyter.view.markup import Html, element, escape, join
 
-# The live part below a card: a clock and a window of fixed height.
+# Clock and window
 #
-# Each update replaces all of it. So the animation of the pulse is positioned by the clock, and text that grows is shown
-# from its end, without scrolling.
+# The window has a fixed height. Each update replaces all of it, so the animation of the pulse is positioned by the
+# clock, and text that grows is shown from its end, without scrolling.
 
 
 LINES = 6
@@ -133,7 +133,7 @@ def _pulse(seconds: float, quiet: float, *, is_waiting: bool) -> tuple[Html, Htm
 WAITING = WindowColumn("Waiting for you", lines((text("The question above has buttons.", "muted"),)))
 
 
-# What the docstring of this file says.
+# The current step of a generation
 
 
 def render_html(state: FunctionRun) -> Html:
@@ -167,9 +167,9 @@ def _agent(state: FunctionRun, agent: AgentState, stage: StageName) -> WindowCol
     calls = [row(pieces_html(folds.short_line(use, runs=True).pieces)) for _, use in agent.under_way]
     calls = calls or [row(pieces_html(folds.short_line(use).pieces)) for use in agent.trace.calls[-1:]]
     heading = f"The agent · {folds.turns(agent.trace, finished=False)}"
-    if answer.fault or not (calls or agent.said):
+    if answer.fault or not (calls or agent.text):
         return WindowColumn(heading, lines((_no_text_yet(state, answer), *calls)))
-    return WindowColumn(heading, window(newest(agent.said), element("div", *calls, look="fixed")))
+    return WindowColumn(heading, window(newest(agent.text), element("div", *calls, look="fixed")))
 
 
 def _answer(state: FunctionRun, stage: StageName) -> WindowColumn:

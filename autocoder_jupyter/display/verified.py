@@ -1,52 +1,50 @@
-"""What a verified function rests on: the row of the card, and the changes in the inspector."""
+"""Findings about a function: what it rests on, code mutations, invariants, second opinion, and how it may be split."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from autocoder_jupyter.run.events import SampleOutputs
-from autocoder_jupyter.run.function_run import FunctionRun, Phase
+from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.run.of_report import verified
 from autocoder_jupyter.types.interface import table_names
-from autocoder_jupyter.types.records import Glimpse
-from autocoder_jupyter.view import markup
-from autocoder_jupyter.view.amounts import counted
-from autocoder_jupyter.view.as_html import data_address
+from autocoder_jupyter.view.amounts import counted, spending
 from autocoder_jupyter.view.document import (
     Block,
-    Drawing,
     Item,
     Items,
     Line,
-    Row,
+    Offer,
     Source,
     Span,
-    Table,
-    Tone,
     line,
     lines,
     muted,
 )
-from autocoder_jupyter.view.markup import Html, clipped, element, escape
+from autocoder_jupyter.view.markup import clipped
 
 if TYPE_CHECKING:
     from autocoder_jupyter.run.code_run import CodeRun
-    from autocoder_jupyter.types import CodeChange, Relation, Strength
+    from autocoder_jupyter.types import CodeChange, Difference, Reading, Relation, SecondOpinion, Strength
     from autocoder_jupyter.types.interface import FoundSplit
 
 
-MOST = 40
-"""Changes that are listed."""
+# What a verified function rests on
 
-_DEMANDED = {
+
+SENTENCE_CHARACTERS = 400
+"""Characters of a sentence, such as a counterexample."""
+
+MOST_MUTATIONS = 40
+"""Code mutations that are listed."""
+
+_EXPECTATIONS = {
     "": "",
-    "plan": "; only the plan says that it is the same",
-    "nobody": "; the plan says that it is the same, but a second solution that agrees gives another one too",
+    "plan": "; only the plan rules this out",
+    "nobody": "; the plan rules this out, but the second solution also depends on it",
 }
 
-SOURCE = 2_000
+INPUT_CHARACTERS = 2_000
 """Characters of a small input."""
 
 
@@ -63,17 +61,17 @@ def verified_blocks(state: FunctionRun) -> tuple[Block, ...]:
     return (line(mark, *named, clipped(rests), Span(clipped(" · ".join(found.lacks)), "warn")),)
 
 
-def change_items(strength: Strength | None) -> tuple[Block, ...]:
-    """The changes that were tried, those that no test noticed first."""
+def mutation_items(strength: Strength | None) -> tuple[Block, ...]:
+    """The code mutations that were tried, first those that no test caught."""
     if strength is None:
         return ()
     noticed = [change for change in strength.changes if change.noticed_by]
-    shown = [*strength.survivors, *noticed][:MOST]
-    start = "Not all changes were tried" if strength.changes else "The tests were not tried on changed code"
+    shown = [*strength.survivors, *noticed][:MOST_MUTATIONS]
+    start = "Not all code mutations were tried" if strength.changes else "The tests were not tried on mutated code"
     ended = f"{start}: {strength.ended}." if strength.ended else ""
-    added = f"Added because changes were not noticed: {', '.join(strength.added)}." if strength.added else ""
+    added = f"Added because mutations were not caught: {', '.join(strength.added)}." if strength.added else ""
     notes = (muted(clipped(words, 500)) for words in (ended, added, strength.note) if words)
-    return (*((Items(tuple(map(_item, shown))),) if shown else ()), *notes)
+    return (*((Items(tuple(map(_mutation, shown))),) if shown else ()), *notes)
 
 
 def relation_items(strength: Strength | None) -> tuple[Block, ...]:
@@ -84,149 +82,174 @@ def relation_items(strength: Strength | None) -> tuple[Block, ...]:
 
 def _relation(relation: Relation) -> Item:
     if relation.holds:
-        return Item(Span("✓ holds" if relation.said else "✓ the same", "good"), (_told(relation),))
-    below = (Source(relation.smallest[:SOURCE], python=True),) if relation.smallest else ()
+        return Item(Span("✓ holds" if relation.said else "✓ same", "good"), (_invariant(relation),))
+    below = (Source(relation.smallest[:INPUT_CHARACTERS], python=True),) if relation.smallest else ()
     if relation.said:
-        return Item(Span("– not", "warn"), (_told(relation),), below=below)
-    about = f"in {relation.where}{_DEMANDED[relation.demanded_by]}"
-    return Item(Span("– another", "warn"), (clipped(relation.name, 200),), about, below=below)
+        return Item(Span("– fails", "warn"), (_invariant(relation),), below=below)
+    about = f"in {relation.where}{_EXPECTATIONS[relation.demanded_by]}"
+    return Item(Span("– differs", "warn"), (clipped(relation.name, 200),), about, below=below)
 
 
-def _told(relation: Relation) -> str:
+def _invariant(relation: Relation) -> str:
     return clipped(relation.words if relation.said else relation.name, 400)
 
 
-def _item(change: CodeChange) -> Item:
-    mark = Span("✓ noticed", "good") if change.noticed_by else Span("– not noticed", "warn")
+def _mutation(change: CodeChange) -> Item:
+    mark = Span("✓ caught", "good") if change.noticed_by else Span("– not caught", "warn")
     by = f"by {clipped(change.noticed_by, 200)}" if change.noticed_by else "no test fails"
     return Item(mark, (Span(clipped(change.words, 500), "code"),), by)
 
 
-# The titles and tones of the phases of a run, for the cards of both modes.
+# Second opinion
 
 
-TONES: dict[Phase, Tone] = {
-    "running": "busy",
-    "waiting": "warn",
-    "ready": "good",
-    "failed": "bad",
-    "cancelled": "quiet",
-    "over_budget": "bad",
-    "not_verified": "warn",
-}
-
-ENDS: dict[Phase, str] = {
-    "waiting": "Waiting for approval",
-    "failed": "Failed",
-    "cancelled": "Cancelled",
-    "over_budget": "Out of budget",
-    "not_verified": "Not verified here",
-}
-"""The titles of the phases that always have the same."""
+MOST_DIFFERENCES = 3
+"""Differences that are shown without a reading that explains them."""
 
 
-def waits_for(loading: bool, faults: Iterable[str]) -> tuple[str, ...]:
-    """What a run waits for: the import of the model client, or the model's service."""
-    found = ["Loading the model client; this takes some seconds, once per kernel"] if loading else []
-    return (*found, *(f"{fault[:1].upper()}{fault[1:]}" for fault in faults))
-
-
-def reason_of(reason: str, title: str) -> str:
-    """The reason why a run ended; "" if it only repeats the title."""
-    return "" if reason.strip(".").casefold() == title.casefold() else reason
-
-
-# The first rows of each output on the sample, and its pictures. They are untrusted: text, and PNG that was checked.
-
-
-SAMPLE_OUTPUTS_MOST = 6
-"""Outputs that are shown; of the others only the names."""
-
-
-def output_blocks(seen: SampleOutputs | None, name: str, *, draws: bool = True) -> tuple[Block, ...]:
-    """Every output with its name; if rows are withheld or a figure is left out, how to see them."""
-    if seen is None:
+def opinion_blocks(name: str, opinion: SecondOpinion | None) -> tuple[Block, ...]:
+    """The content of the row; empty without a second opinion."""
+    if opinion is None:
         return ()
-    groups = _groups(seen)
-    shown = [block for group in groups[:SAMPLE_OUTPUTS_MOST] for block in _group_blocks(group, name, draws)]
-    if seen.withheld:
-        shown.append(muted(f"Rows are not saved here because share forbids it. {name}.run() shows them."))
-    if more := ", ".join(glimpse.name for group in groups[SAMPLE_OUTPUTS_MOST:] for glimpse in group):
-        shown.append(muted(f"and {more}"))
-    return tuple(shown)
+    if opinion.state == "running":
+        return (muted("running …"),)
+    if opinion.state == "none":
+        none = line(Span("none.", only="text"), Span(clipped(opinion.note, SENTENCE_CHARACTERS), "muted"))
+        return (none, *lines([_unanswered(opinion)], "muted"))
+    return (*lines(_found_wrong(opinion)), *_compared(name, opinion), *lines(_notes(opinion), "muted"))
 
 
-def picture_blocks(seen: SampleOutputs | None) -> tuple[Block, ...]:
-    """The outputs that `output_blocks` shows in words if it does not draw; none before the function ran."""
-    drawn = (
-        (tuple(filter(_is_drawn, group)) for group in _groups(seen)[:SAMPLE_OUTPUTS_MOST]) if seen is not None else ()
+def _compared(name: str, opinion: SecondOpinion) -> Iterator[Block]:
+    if opinion.state in ("agree", "not compared"):
+        yield line(Span("✓", "good") if opinion.state == "agree" else Span("–", "quiet"), _agrees(opinion))
+        yield from lines(map(_sentence, opinion.differences[:MOST_DIFFERENCES]), "muted")
+        yield from _readings(name, opinion)
+        return
+    yield from _readings(name, opinion)
+    rest = opinion.differences[1 if opinion.readings else 0 :][:MOST_DIFFERENCES]
+    yield from (line(Span("≠", "warn"), _sentence(entry)) for entry in rest)
+    yield from _judged(opinion)
+
+
+def _readings(name: str, opinion: SecondOpinion) -> Iterator[Block]:
+    for number, reading in enumerate(opinion.readings, 1):
+        yield line(Span("≠", "warn"), _read(opinion, number))
+        if reading.assumption:
+            yield muted(f"It depends on: {clipped(reading.assumption, SENTENCE_CHARACTERS)}")
+        if name:
+            yield _use(name, number, reading)
+
+
+def _use(name: str, number: int, reading: Reading) -> Offer:
+    """How to apply a reading."""
+    cell = f"%%autocode {name} --refine\n{reading.line}"
+    command = f"%autocode reading {name} {number}"
+    return Offer("Use this reading", cell, command, f"adds to the request: {reading.line}")
+
+
+def _notes(opinion: SecondOpinion) -> tuple[str, str, str]:
+    return _not_compared(opinion), _unanswered(opinion), _cost(opinion)
+
+
+def _unanswered(opinion: SecondOpinion) -> str:
+    asked = " and ".join(opinion.unanswered)
+    return (
+        f"A question for {clipped(asked, SENTENCE_CHARACTERS)} had no answer. The next run asks it again."
+        if asked
+        else ""
     )
-    return tuple(block for group in drawn for block in _group_blocks(group, "", draws=True))
 
 
-def _groups(seen: SampleOutputs) -> list[tuple[Glimpse, ...]]:
-    """The outputs; the figures of one list, whose pictures stand side by side, are together."""
-    return [tuple(group) for _, group in groupby(seen.glimpses, _drawn_with)]
+def _agrees(opinion: SecondOpinion) -> str:
+    count = len(opinion.tried)
+    inputs = f"on the sample and {counted(count, 'variation')} of it" if count else "on the sample"
+    if opinion.state == "agree" and not opinion.not_compared:
+        return f"A second solution gives the same result {inputs}."
+    if opinion.state == "agree":
+        return f"In what was compared, a second solution gives the same result {inputs}."
+    if not opinion.compared:
+        return "There is a second solution, but none of its outputs could be compared."
+    same = clipped(" and ".join(opinion.compared), SENTENCE_CHARACTERS)
+    return f"Not all outputs were compared. A second solution gives the same {same} {inputs}."
 
 
-def _drawn_with(glimpse: Glimpse) -> str:
-    """What the figures of one list have in common; otherwise its own name."""
-    return glimpse.name if glimpse.table else glimpse.name.partition("[")[0]
+def _read(opinion: SecondOpinion, number: int) -> str:
+    """`With the reading “year on year”, best_month would be 2024-03 instead of 2024-11.`"""
+    words = opinion.readings[number - 1].words.removeprefix("read ")
+    if opinion.state == "agree":
+        return f"With the reading “{words}”, the result is the same on this data, and may differ on other data."
+    if number > 1 or not opinion.differences:
+        return f"With the reading “{words}”, the result differs too."
+    return f"With the reading “{words}”, {_described(opinion.differences[0])}."
 
 
-def _is_drawn(glimpse: Glimpse) -> bool:
-    return bool(glimpse.picture or glimpse.chart)
+def _sentence(difference: Difference) -> str:
+    text = _described(difference)
+    return f"{text[0].upper() if difference.on else text[0]}{text[1:]}."
 
 
-def _group_blocks(group: Sequence[Glimpse], name: str, draws: bool) -> Iterable[Block]:
-    pictures = list(filter(_is_drawn, group))
-    if len(pictures) < 2 or not draws:
-        return (block for one in group for block in glimpse_blocks(one, name, draws=draws))
-    tiles = (
-        element("div", element("strong", escape(one.name)), _picture(one, "figure"), look="tile") for one in pictures
+def _described(difference: Difference) -> str:
+    """`best_month would be 2024-03 instead of 2024-11`."""
+    where, first, second = difference.where, difference.first, difference.second
+    if not first and not second:  # values are withheld
+        rows = f" in {difference.count} of {difference.of} rows" if difference.of > 1 else ""
+        text = f"{where} would differ{rows}"
+    elif second.endswith((" rows", " entries")):
+        at = f" ({difference.at})" if difference.at else ""
+        text = f"{where} would have {second} instead of {first}{at}"
+    elif difference.of > 1:
+        at = f" at {difference.at}" if difference.at else ""
+        text = f"{where} would differ in {difference.count} of {difference.of} rows: {second} instead of {first}{at}"
+    else:
+        text = f"{where} would be {second} instead of {first}"
+    text = f"{difference.on}, {text}" if difference.on else text
+    return clipped(text, SENTENCE_CHARACTERS)
+
+
+def _judged(opinion: SecondOpinion) -> Iterator[Block]:
+    if opinion.confirms == "first":
+        yield muted(
+            "A third derivation on a small input, made from the request and the plan's assumptions, confirms that the "
+            "function follows the plan. It does not confirm the assumptions."
+        )
+    elif opinion.confirms == "second":
+        words = "A third derivation on a small input confirms the second solution, so the function may be wrong."
+        yield line(Span("⚠", "warn"), words)
+        if opinion.stays:
+            yield muted(f"The function stays as it is. {clipped(opinion.stays, SENTENCE_CHARACTERS)}")
+
+
+def _found_wrong(opinion: SecondOpinion) -> Iterator[str]:
+    if opinion.tests:
+        yield f"It found an input on which the code was wrong. It is a test now: {', '.join(opinion.tests)}."
+
+
+def _cost(opinion: SecondOpinion) -> str:
+    spent = spending(opinion.usage, None)
+    return " ".join(filter(None, (f"It cost {spent}, included in the total above." if spent else "", opinion.note)))
+
+
+def _not_compared(opinion: SecondOpinion) -> str:
+    if not opinion.not_compared:
+        return ""
+    more = (
+        f" and {len(opinion.not_compared) - MOST_DIFFERENCES} more"
+        if len(opinion.not_compared) > MOST_DIFFERENCES
+        else ""
     )
-    told = lines(f"output {one.name}: {one.text}" for one in pictures)
-    others = (block for one in group if not _is_drawn(one) for block in glimpse_blocks(one, name))
-    return Row("", told, only="text"), Drawing(element("div", *tiles, look="tiles"), is_counted=False), *others
+    shown = "; ".join(clipped(note, SENTENCE_CHARACTERS) for note in opinion.not_compared[:MOST_DIFFERENCES])
+    return f"Not compared: {shown}{more}."
 
 
-def _picture(glimpse: Glimpse, look: str) -> Html:
-    """The picture or the chart of an output that has one."""
-    if glimpse.chart:
-        return markup.chart(glimpse.chart, glimpse.text)
-    alt = f"{glimpse.name}: {glimpse.text}"
-    return element("img", alt=alt, src=data_address(glimpse.picture, "image/png"), look=look)
-
-
-def glimpse_blocks(glimpse: Glimpse, name: str = "", *, draws: bool = True) -> tuple[Block, ...]:
-    """One output: its size and first rows, its picture, or its value."""
-    named = Span(glimpse.name, "strong", only="html"), Span(f"output {glimpse.name}:", only="text")
-    if _is_drawn(glimpse):
-        if not draws:
-            return (line(*named, Span(glimpse.text, "muted")),)
-        drawing = Drawing(_picture(glimpse, "figure small"), is_counted=False)
-        return line(*named, Span(glimpse.text, "muted", only="text")), drawing
-    if glimpse.left_out:
-        where = f"; {name}.run(…) returns it" if name else ""
-        return (line(*named, Span(glimpse.text, "muted"), Span(f"({glimpse.left_out}{where})", "muted", only="html")),)
-    if glimpse.table is None:
-        return (line(*named, Span(glimpse.text, "code")),)
-    table = glimpse.table
-    return line(*named, Span(table.size, "muted")), Table(table.headings, table.rows, table.numeric)
-
-
-# How a function may be split: the row of the card, and when it can be asked for.
+# Splits
 
 
 OFFER = "Large tables: check how it may be split"
 """The label of the button."""
 
-LONGEST = 400
-"""Characters of a counter-example."""
-
 
 def can_be_checked(state: FunctionRun | CodeRun) -> bool:
-    """Whether it is worth asking: a table goes in, a table comes out, and how it may be split is not known."""
+    """Whether a check makes sense: the function takes and gives a table, and it is not known how it may be split."""
     if not isinstance(state, FunctionRun) or not state.is_ready or state.plan is None or state.splits.doing:
         return False
     if state.plan.split is not None or not table_names(state.plan.inputs):
@@ -237,22 +260,27 @@ def can_be_checked(state: FunctionRun | CodeRun) -> bool:
 
 def split_blocks(state: FunctionRun) -> tuple[Block, ...]:
     """The content of the row; nothing if nothing is known."""
-    return tuple(_lines(state)) if state.is_ready else ()
+    return tuple(_split_lines(state)) if state.is_ready else ()
 
 
-def _lines(state: FunctionRun) -> Iterator[Line]:
+def _split_lines(state: FunctionRun) -> Iterator[Line]:
     known, outputs = state.splits, [spec.name for spec in state.plan.outputs] if state.plan else []
     for output in outputs:
         for found in known.found:
             if found.output == output:
-                yield _line(found, of=f"{output}: " if len(outputs) > 1 else "")
+                yield _split_line(found, of=f"{output}: " if len(outputs) > 1 else "")
     if known.doing:
-        yield line(Span("◐", "busy", only="html"), clipped(f"checking how it may be split: {known.doing} …", LONGEST))
+        yield line(
+            Span("◐", "busy", only="html"),
+            clipped(f"checking how it may be split: {known.doing} …", SENTENCE_CHARACTERS),
+        )
     if known.failed:
-        yield line(Span(clipped(f"how it may be split could not be checked: {known.failed}", 2 * LONGEST), "warn"))
+        yield line(
+            Span(clipped(f"how it may be split could not be checked: {known.failed}", 2 * SENTENCE_CHARACTERS), "warn")
+        )
 
 
-def _line(found: FoundSplit, of: str) -> Line:
+def _split_line(found: FoundSplit, of: str) -> Line:
     split, against = found.split, found.split.counterexample
     mark = Span("–", "quiet", only="html") if split.kind == "whole" else Span("✓", "good", only="html")
     about = [
@@ -262,5 +290,5 @@ def _line(found: FoundSplit, of: str) -> Line:
         f"with {' and '.join(found.fixed)} as in a call" if found.fixed else "",
     ]
     how = "cannot be split" if split.kind == "whole" else f"may be split: {split.words}"
-    words = clipped(f"{of}{split.input} {how}", LONGEST)
-    return line(mark, f"{words} ·", Span(clipped(" · ".join(filter(None, about)), 2 * LONGEST), "muted"))
+    words = clipped(f"{of}{split.input} {how}", SENTENCE_CHARACTERS)
+    return line(mark, f"{words} ·", Span(clipped(" · ".join(filter(None, about)), 2 * SENTENCE_CHARACTERS), "muted"))

@@ -1,4 +1,4 @@
-"""The line below a cell that waits: for what, how long, and what an interrupt does. It is removed at the end."""
+"""The line below a waiting cell: what it waits for, how long, and what an interrupt does. It is removed at the end."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ import importlib
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from autocoder_jupyter.concurrency.awaited import Awaited, Wait, Watch, print_obstacles
 from autocoder_jupyter.redaction.logs import redacting_logger
 from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.amounts import so_far
-from autocoder_jupyter.view.markup import EMPTY, Html, element, escape, html_output
+from autocoder_jupyter.view.markup import element, escape, html_output
 
 logger = redacting_logger(__name__)
 
-PATIENCE_SECONDS = 1.5
-"""A shorter wait shows no line."""
+DELAY_SECONDS = 1.5
+"""A wait that is shorter shows no line."""
 
 UPDATE_SECONDS = 1.0
-"""Least time between two updates."""
+"""Minimum time between two updates."""
 
 
 def watch_in_notebook(is_interactive: Callable[[], bool], line: WaitLine) -> Watch:
@@ -70,9 +70,8 @@ class WaitLine:
         self._place: Any = None
 
     def begin(self, wait: Wait) -> None:
-        """A wait begins."""
         now = self._now()
-        if not self._waits and now - self._rests_since > PATIENCE_SECONDS:
+        if not self._waits and now - self._rests_since > DELAY_SECONDS:
             self.clear()
         self._waits[id(wait)] = wait, now
 
@@ -98,7 +97,7 @@ class WaitLine:
     def _show_when_due(self, awaited: Awaited, began: float) -> None:
         now, calls = self._now(), self._calls.get(awaited.name)
         since = calls.since if calls else began
-        due = since + PATIENCE_SECONDS if self._shown_at is None else self._shown_at + UPDATE_SECONDS
+        due = since + DELAY_SECONDS if self._shown_at is None else self._shown_at + UPDATE_SECONDS
         if now < due:
             return
         self._shown_at = now
@@ -143,23 +142,3 @@ def wait_text(awaited: Awaited, now: float, since: float, done: int = 0, waiting
 def _notebook_display() -> Any:
     display_module: Any = importlib.import_module("IPython.display")
     return display_module.DisplayHandle()
-
-
-# Widgets that show HTML. ipywidgets is imported when one is made, because it may be missing.
-
-
-class HtmlWidget(Protocol):
-    """A widget of ipywidgets that shows its `value`."""
-
-    value: Html
-
-    def close(self) -> None:
-        """Close it on the page and in the kernel."""
-        ...
-
-
-def html_widget(value: Html = EMPTY, layout: Mapping[str, str] | None = None) -> HtmlWidget:
-    """A widget that shows HTML."""
-    ipywidgets: Any = importlib.import_module("ipywidgets")
-    shown: HtmlWidget = ipywidgets.HTML(value, **({} if layout is None else {"layout": dict(layout)}))
-    return shown

@@ -1,4 +1,4 @@
-"""Runs the user's examples and the user's own tests, before all other tests."""
+"""The user's examples and own tests: they are checked before a model is asked, and run before all other tests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from autocoder_jupyter.types import CheckOutcome, CodePlan, InputSpec, OutputSpe
 from autocoder_jupyter.types.evidence import OWN_EXAMPLE, OWN_TEST
 from autocoder_jupyter.untrusted.parsing import complaint, parse
 
-# The user's examples: an input, and what the function must return for it.
+# Examples
 
 
 @dataclass(frozen=True)
@@ -72,10 +72,10 @@ def check_examples(
             _by_name(example, example.expected, [spec.name for spec in outputs], "output")
 
 
-def _require_arguments(example: Example, inputs: Sequence[InputSpec], said: Container[str]) -> None:
-    lacking = [spec.name for spec in inputs if spec.required and spec.name not in said]
+def _require_arguments(example: Example, inputs: Sequence[InputSpec], given: Container[str]) -> None:
+    lacking = [spec.name for spec in inputs if spec.required and spec.name not in given]
     if lacking:
-        raise _misfit(example, f"it does not say {', '.join(lacking)}, and there is no sample of that name.")
+        raise _misfit(example, f"it has no value for {', '.join(lacking)}, and there is no sample of that name.")
 
 
 def _by_name(example: Example, values: Sequence[tuple[str, Any]], names: Sequence[str], what: str) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def _by_name(example: Example, values: Sequence[tuple[str, Any]], names: Sequenc
         if name not in names:
             raise _misfit(example, f"there is no {what} {given!r}; the {what}s are {_listed(names)}.")
         if name in bound:
-            raise _misfit(example, f"it says {name} twice.")
+            raise _misfit(example, f"it has two values for {name}.")
         bound[name] = value
     if what == "output" and len(names) > 1 and len(values) == 1 and not values[0][0]:
         raise _misfit(example, f"there are {len(names)} outputs: {_listed(names)}. Write which one it is: {names[0]}=…")
@@ -113,25 +113,24 @@ def run_examples(
 def _outcome(
     worker: Worker, program: Program, number: int, example: BoundExample, redaction: Redaction
 ) -> CheckOutcome:
-    # The text of an example may contain values. Where these are not shown, its number is its name.
+    # The text of an example may contain values of the data. Where these are not shown, its number is its name.
     name = f"{OWN_EXAMPLE} {redaction.words(example.text, 200) if redaction.shows_values else number}"
     try:
         outcome = worker.call(program, example.arguments)
     except PROGRAM_FAILURES as error:
         return CheckOutcome(name=name, passed=False, message=redaction.error(error))
-    told = []
+    messages = []
     for output, expected in example.expected.items():
         found = compare(outcome.values[output], expected, EXAMPLE)
         words = expectation(found, show_values=redaction.shows_values)
         if words:
-            told.append(f"{output}: {redaction.masked(words)}")
-    return CheckOutcome(name=name, passed=not told, message="; ".join(told))
+            messages.append(f"{output}: {redaction.masked(words)}")
+    return CheckOutcome(name=name, passed=not messages, message="; ".join(messages))
 
 
-# The user's own tests: a module that only the user changes, and the messages about those that fail.
+# Own tests
 
-
-_HEAD = """\
+_OWN_MODULE = """\
 # Own tests of {name}. `run` is the function; `{name}` calls it as in the notebook.
 from collections import namedtuple
 
@@ -151,12 +150,12 @@ def {name}(*args, **kwargs):
 """
 
 _MODULES = ("np", "pd", "pytest", "namedtuple", "Outputs")
-_GIVEN = (*_MODULES, FUNCTION)
+_AVAILABLE = (*_MODULES, FUNCTION)
 
-_KIND_OF_ERROR = re.compile(r"^E\s+(\w+)(?::|$| )", re.MULTILINE)
-_PLACE = re.compile(r"^test_solution\.py:(\d{1,6}): in test", re.MULTILINE)
+_ERROR_TYPE = re.compile(r"^E\s+(\w+)(?::|$| )", re.MULTILINE)
+_LINE_IN_TEST = re.compile(r"^test_solution\.py:(\d{1,6}): in test", re.MULTILINE)
 
-_RIGHT = "These tests are the person's own. They are right; a test that contradicts one of them is wrong:"
+_OWN_TESTS_ARE_RIGHT = "These tests are the person's own. They are right; a test that contradicts one of them is wrong:"
 
 
 def check_own_tests(source: str, name: str) -> None:
@@ -168,7 +167,7 @@ def check_own_tests(source: str, name: str) -> None:
     if name in _MODULES:
         raise InvalidRequest(
             f"A function with the name {name} cannot have own tests.",
-            why=f"In them, {name} is something else.",
+            why=f"In a module of tests, {name} has another meaning.",
             hint="Give the function another name: %autocode rename.",
         )
     try:
@@ -180,7 +179,7 @@ def check_own_tests(source: str, name: str) -> None:
             f"The tests of {name} contain no test function.",
             hint="Write functions that pytest finds: def test_…():",
         )
-    unknown = sorted({*_free_names(source)} - {name, *_GIVEN})
+    unknown = sorted({*_free_names(source)} - {name, *_AVAILABLE})
     if unknown:
         raise InvalidRequest(
             f"The tests of {name} use {', '.join(unknown[:3])}, which they do not define.",
@@ -217,7 +216,9 @@ def own_module(source: str, name: str, plan: CodePlan) -> TestSuite:
         outputs = f'Outputs = namedtuple("Outputs", {fields!r}, rename=True)\n'
         returned = f"Outputs(*{returned})"
     function = f"from solution import {FUNCTION}" + (f" as {inner}" if inner != FUNCTION else "")
-    whole = _HEAD.format(name=name, function=function, outputs=outputs, returned=returned) + source.strip("\n") + "\n"
+    whole = (
+        _OWN_MODULE.format(name=name, function=function, outputs=outputs, returned=returned) + source.strip("\n") + "\n"
+    )
     return TestSuite(whole, read_suite(source).sentences)
 
 
@@ -225,29 +226,29 @@ def outcomes_of(suite: TestSuite, run: TestRun, redaction: Redaction) -> tuple[C
     """The outcome of each test, with redacted messages."""
     return tuple(
         CheckOutcome(
-            name=f"{OWN_TEST} {outcome.id}" + _sentence(suite, outcome, redaction),
+            name=f"{OWN_TEST} {outcome.id}" + _sentence_of(suite, outcome, redaction),
             passed=outcome.outcome == "passed",
-            message="" if outcome.outcome == "passed" else _told(outcome, redaction),
+            message="" if outcome.outcome == "passed" else _message(outcome, redaction),
         )
         for outcome in run.outcomes
     )
 
 
-def _sentence(suite: TestSuite, outcome: TestOutcome, redaction: Redaction) -> str:
+def _sentence_of(suite: TestSuite, outcome: TestOutcome, redaction: Redaction) -> str:
     sentence = suite.sentences.get(outcome.id.partition("[")[0], "")
     return f": {redaction.words(sentence)}" if sentence and redaction.shows_values else ""
 
 
-def _told(outcome: TestOutcome, redaction: Redaction) -> str:
-    """One line; if values are withheld, only the type of the error and the line number."""
+def _message(outcome: TestOutcome, redaction: Redaction) -> str:
+    """The message of a failed test in one line; if values are withheld, only the error's type and the line number."""
     if outcome.outcome == "missing":
         return "it never ended (the time was up, or something stopped the test run)"
     if redaction.shows_values:
         return redaction.words(last_line(outcome.message), 500)
-    found = _KIND_OF_ERROR.search(outcome.message)
+    found = _ERROR_TYPE.search(outcome.message)
     kind = found.group(1).replace("assert", "AssertionError") if found else ""
     kind = kind if isinstance(getattr(builtins, kind, None), type) else "an error"
-    line = _PLACE.findall(outcome.message)
+    line = _LINE_IN_TEST.findall(outcome.message)
     return f"{kind}{f' in line {line[-1]} of test_own.py' if line else ''}. {WITHHELD}"
 
 
@@ -262,7 +263,7 @@ def failures_in(suite: TestSuite, run: TestRun, redaction: Redaction) -> tuple[T
         failures.append(
             TestFailure(
                 test_name=f"{OWN_TEST} {outcome.id}",
-                error_message=_told(outcome, redaction),
+                error_message=_message(outcome, redaction),
                 expected_behavior=test if source else "A test of the person's own, which is not shown, passes.",
                 actual_behavior=redaction.words(shortened(outcome.message)) if source else "",
                 error_type="logic",
@@ -275,15 +276,15 @@ def why_broken(run: TestRun, redaction: Redaction) -> str:
     """Why the tests cannot be loaded; "" if they can, or if the function is the cause."""
     if "test_solution.py" not in run.collection_error:
         return ""
-    told = last_line(run.collection_error) if redaction.shows_values else WITHHELD
-    return f"Your own tests cannot be loaded, whatever the function does: {redaction.words(told, 500)}"
+    reason = last_line(run.collection_error) if redaction.shows_values else WITHHELD
+    return f"Your own tests cannot be loaded, whatever the function does: {redaction.words(reason, 500)}"
 
 
-def for_judges(source: str, share: Share) -> str:
+def own_tests_for_diagnosis(source: str, share: Share) -> str:
     """The user's tests for a stage that blames code or tests; "" if they may not be shown."""
     if not source or share != "rows":
         return ""
-    return f"{_RIGHT}\n<own_tests>\n{Redaction(share).words(source.strip(), 8000)}\n</own_tests>"
+    return f"{_OWN_TESTS_ARE_RIGHT}\n<own_tests>\n{Redaction(share).words(source.strip(), 8000)}\n</own_tests>"
 
 
 def names_in(source: str) -> frozenset[str]:
@@ -292,7 +293,7 @@ def names_in(source: str) -> frozenset[str]:
     return frozenset(name for name in defined if isinstance(name, str) and name)
 
 
-# What the docstring of this file says.
+# Results
 
 
 @dataclass(frozen=True)

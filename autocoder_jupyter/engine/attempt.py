@@ -1,4 +1,4 @@
-"""One attempt: runs the tests, the sample, the user's checks and the constraints on the current code."""
+"""One attempt: the tests, the sample, the user's checks and the constraints; and the examination of one that passed."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _Outcomes = tuple[CheckOutcome, ...]
 
 @dataclass(frozen=True)
 class _Checked:
-    """What the user demands of the outputs on the sample.
+    """The user's checks and contracts on the sample.
 
     Args:
         values: the outputs, after their contracts were applied.
@@ -58,8 +58,8 @@ class _Checked:
 
 
 @dataclass(frozen=True)
-class _Beside:
-    """What needs no result of a test.
+class _WithoutTests:
+    """The part of an attempt that needs no result of a test.
 
     Args:
         sample: the run on the sample, with its repetition; None if there is no sample.
@@ -74,8 +74,8 @@ class _Beside:
     vacuous: tuple[str, ...]
 
 
-class Trials:
-    """Runs attempts.
+class Attempts:
+    """Runs the attempts of one generation.
 
     Args:
         offer_draft: lets the current code be run although it is not verified.
@@ -98,7 +98,7 @@ class Trials:
         self._setup = state.setup
         self._packages = packages
 
-    async def attempt(self, tests_changed: tuple[str, ...], *, shows_rows: bool = True) -> Verdict:
+    async def run(self, tests_changed: tuple[str, ...], *, shows_rows: bool = True) -> Verdict:
         """Run all tests and checks on the current code."""
         state, setup, session = self._state, self._setup, self._setup.session
         if self._first is not None:
@@ -108,21 +108,21 @@ class Trials:
         if lacking is not None:
             return Verdict(suite=state.suite, failures=(lacking,), error=lacking.error_message)
         environment = session.environment
-        verdict = await self._tried(tests_changed, shows_rows=shows_rows)
+        verdict = await self._attempted(tests_changed, shows_rows=shows_rows)
         # A damaged environment must not lead to a fix of the code.
         if not verdict.success and await session.heal(environment):
-            verdict = await self._tried(tests_changed, shows_rows=shows_rows)
+            verdict = await self._attempted(tests_changed, shows_rows=shows_rows)
         setup.emit(EvidenceGathered(setup.stages.attempt, verdict.evidence))
         if shows_rows and verdict.success:
             await show_outputs(state, verdict.sample, is_verified=True)
         return verdict
 
-    async def _tried(self, tests_changed: tuple[str, ...], *, shows_rows: bool) -> Verdict:
+    async def _attempted(self, tests_changed: tuple[str, ...], *, shows_rows: bool) -> Verdict:
         state, setup, program = self._state, self._setup, self._state.program()
         called = set(self._first.tests.workers if self._first is not None else ())  # workers in which tests call it
         async with asyncio.TaskGroup() as group:
             # One after the other, so that three workers are enough.
-            rest = group.create_task(self._beside_tests(program, called, shows_rows=shows_rows))
+            rest = group.create_task(self._run_without_tests(program, called, shows_rows=shows_rows))
             run = setup.stages.run("run", lambda: self._run_tests(program, called))
             accepted, (tested, blind), promised = await run
             if self._first is not None:
@@ -162,7 +162,7 @@ class Trials:
 
     async def _run_tests(self, program: Program, called: set[str]) -> tuple[Acceptance, _Runs, _Outcomes]:
         """The results of the user's examples and tests, and of the other tests; and whether the outputs of all these
-        calls satisfied their contracts. The id of the worker that they call is added to `called`.
+        calls satisfied their contracts. The id of the worker in which they call the function is added to `called`.
         """
         state, setup, suite, redaction = self._state, self._setup, self._state.suite, self._state.redaction
         brief = state.brief
@@ -171,21 +171,21 @@ class Trials:
         if suite is not None:
             setup.emit(TestsCollected(suite.all_ids))
 
-        def tell(outcome: TestOutcome) -> None:
+        def report(outcome: TestOutcome) -> None:
             setup.emit(TestReported(outcome))
 
-        def tell_blind(outcome: TestOutcome) -> None:
-            tell(outcome.model_copy(update={"id": blind_id(outcome.id)}))
+        def report_blind(outcome: TestOutcome) -> None:
+            report(outcome.model_copy(update={"id": blind_id(outcome.id)}))
 
         watch = watch_of(brief.request.contracts, [spec.name for spec in program.outputs], self._setup.hidden_values)
 
         ran_in = self._first.worker if self._first is not None else ""
         ahead = self._first.calls_of(program) if self._first is not None else None
         is_alone = suite is not None and suite.blind is None and not brief.request.has_acceptance
-        process = self._first.tests.taken() if self._first is not None and ahead is not None and is_alone else None
+        process = self._first.tests.take() if self._first is not None and ahead is not None and is_alone else None
         if suite is not None and process is not None:
-            run = await process.go_on(
-                Wanted(TestSpec(suite.source, suite.ids, on_report=tell, on_call=watch), counts=True)
+            run = await process.start(
+                Wanted(TestSpec(suite.source, suite.ids, on_report=report, on_call=watch), counts=True)
             )
             if run is not None:
                 return Acceptance(), (run, None), watch.outcomes(redaction) if watch else ()
@@ -201,19 +201,19 @@ class Trials:
                 return worker.test(program, spec, callee=ahead.taking(callee) if ahead is not None else callee)
 
             accepted = run_acceptance(worker, callee, program, brief.request, brief.plan, redaction, watch)
-            blind = tested(suite.blind, tell_blind) if suite else None
-            runs = tested(suite, tell), blind
+            blind = tested(suite.blind, report_blind) if suite else None
+            runs = tested(suite, report), blind
             return accepted, runs, watch.outcomes(redaction) if watch else ()
 
         return await setup.session.work_with_two(job)
 
-    async def _beside_tests(self, program: Program, called: set[str], *, shows_rows: bool) -> _Beside:
+    async def _run_without_tests(self, program: Program, called: set[str], *, shows_rows: bool) -> _WithoutTests:
         """The sample, the user's checks of it, and the tests on stubs."""
         state, session, again = self._state, self._setup.session, None
         samples, redaction = state.brief.request.samples, state.redaction
-        sample = await self._first.taken(program) if self._first is not None else None
+        sample = await self._first.take(program) if self._first is not None else None
         if self._first is not None and sample is not None:  # its rows are shown
-            again = await self._first.repeated()
+            again = await self._first.take_repetition()
         else:
             sample = await run_on_sample(session, program, samples, redaction)
             if shows_rows and sample is not None and sample.error is None:
@@ -225,7 +225,7 @@ class Trials:
             again = await run_again(session, program, samples, sample, redaction, other_than=seen_by)
         found = await call_blocking(lambda: self._remarks(again))
         await self._describe()
-        return _Beside(again, checked, found, *stubs)
+        return _WithoutTests(again, checked, found, *stubs)
 
     async def _checked(self, program: Program, sample: SampleRun | None) -> _Checked:
         """The user's checks and contracts on the sample."""
@@ -248,8 +248,10 @@ class Trials:
         blind = await runs.passing(program, suite.blind)
         return (*own[0], *map(blind_id, blind[0])), (*own[1], *map(blind_id, blind[1]))
 
-    async def _verify(self, program: Program, rest: asyncio.Task[_Beside]) -> tuple[_Beside, _Outcomes, _Outcomes]:
-        """What needs no test; the demanded split, and the constraints on the outputs."""
+    async def _verify(
+        self, program: Program, rest: asyncio.Task[_WithoutTests]
+    ) -> tuple[_WithoutTests, _Outcomes, _Outcomes]:
+        """The part without tests, then the demanded split and the constraints on the outputs."""
         state, session, request = self._state, self._setup.session, self._state.brief.request
         samples, redaction = request.samples, state.redaction
         beside = await rest
@@ -262,7 +264,9 @@ class Trials:
         return beside, divided, stated
 
 
-# What the verdict on a verified function is worth: its tests are examined, and a second opinion is got beside.
+# Examination
+#
+# The verdict on a function is worth as much as its tests. These are examined while a second opinion is got.
 
 
 class Examination:
@@ -281,7 +285,9 @@ class Examination:
         """How long verified functions of this generation may still wait. While one is changed, none waits."""
         self.examiner = Examiner(setup)
 
-    async def of(self, state: GenerationState, trials: Trials, verdict: Verdict) -> tuple[VerifiedTurn, Verdict]:
+    async def examine(
+        self, state: GenerationState, attempts: Attempts, verdict: Verdict
+    ) -> tuple[VerifiedTurn, Verdict]:
         """Find out what the verdict on a verified function is worth, and get the second opinion meanwhile."""
         record, suite, turn = self._record, state.suite, self._record.turns[-1]
         until = time.monotonic() + self._seconds_left
@@ -307,7 +313,7 @@ class Examination:
             if fault is not None:
                 weighed = replace(weighed, failures=(*weighed.failures, fault))
             else:
-                weighed = await self._with_further_tests(state, trials, weighed, strength)
+                weighed = await self._with_further_tests(state, attempts, weighed, strength)
         before = {cost.layer: _paid_before(cost) for cost in (known.evidence.costs if known is not None else ())}
         now = {cost.layer: cost for cost in self._costs(weighed)}
         weighed = replace(weighed, costs=tuple({**now, **before}.values()))
@@ -325,7 +331,7 @@ class Examination:
         return await self.examiner.examine(state) if found is None else found
 
     async def _with_further_tests(
-        self, state: GenerationState, trials: Trials, verdict: Verdict, strength: Strength
+        self, state: GenerationState, attempts: Attempts, verdict: Verdict, strength: Strength
     ) -> Verdict:
         """Add tests of changes that no test noticed, and test the function with them."""
         before = state.suite
@@ -335,7 +341,7 @@ class Examination:
         state.set_suite(suite)
         wider = None
         with suppress(Exception):  # a sandbox that fails now loses no function that was verified
-            wider = await trials.attempt(verdict.tests_changed, shows_rows=False)
+            wider = await attempts.run(verdict.tests_changed, shows_rows=False)
         if wider is None or not wider.success:  # each new test passed alone; the function stays as it was verified
             state.set_suite(before)
             self._setup.emit(TestsCollected(before.all_ids))

@@ -37,7 +37,7 @@ class Blame:
     async def diagnosed(self, failing: Sequence[TestOutcome], suite: TestSuite) -> ErrorDiagnosis:
         """Why tests of a module fail: the model's diagnosis, corrected by the results of earlier fixes."""
         state, setup = self._state, self._state.setup
-        asking = partial(diagnose, setup.talk, state.judges_brief, state.code, suite.source, failing)
+        asking = partial(diagnose, setup.talk, state.diagnosis_brief, state.code, suite.source, failing)
         diagnosis = self._reconsidered(await setup.stages.run("diagnose", asking))
         setup.emit(Diagnosed(diagnosis))
         self._packages.add(diagnosis)
@@ -63,7 +63,7 @@ class Blame:
     async def rederive(self, source: str, names: Sequence[str]) -> str:
         """Have some tests of a module re-derived by a model that sees no code. Returns the new module."""
         setup, variant = self._state.setup, len(self.unusable)
-        fixing = partial(fix_tests, setup.talk, self._state.judges_brief, source, names, variant=variant)
+        fixing = partial(fix_tests, setup.talk, self._state.diagnosis_brief, source, names, variant=variant)
         fix: TestFix | None = None
         with self.tolerating_unusable():
             fix = await setup.stages.run("fix", fixing)

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from autocoder_jupyter.errors import BudgetSpent
-from autocoder_jupyter.models.protocol import Grant, Worst
+from autocoder_jupyter.models.protocol import Grant, WorstCase
 from autocoder_jupyter.types import Usage
 
 LEAST_ANSWER = 1000
@@ -66,7 +66,7 @@ class Budget:
         return ""
 
     @asynccontextmanager
-    async def reserve(self, worst: Worst) -> AsyncIterator[Grant]:
+    async def reserve(self, worst: WorstCase) -> AsyncIterator[Grant]:
         """Reserve the most that a request can use until it ends.
 
         A request that does not fit waits for those under way. If none is under way, it gets a lower limit for its
@@ -100,7 +100,7 @@ class Budget:
             return "max_tokens"
         return "max_cost" if self.cost is not None and (taken.cost or 0.0) > self.cost else ""
 
-    def _room(self, worst: Worst) -> int:
+    def _room(self, worst: WorstCase) -> int:
         """Tokens left for an answer, after those used and reserved; below zero if the question alone is too long."""
         taken = sum((one.usage for one in self._held), self.used)
         asked = worst.answer.output_tokens
@@ -114,7 +114,7 @@ class Budget:
             room = min(room, fitting if left >= 0 else -1)
         return room
 
-    def _require_price(self, worst: Worst) -> None:
+    def _require_price(self, worst: WorstCase) -> None:
         known = None not in (self.used.cost, worst.question.cost, worst.answer.cost)
         if self.cost is not None and not known:
             raise BudgetSpent(
@@ -123,7 +123,7 @@ class Budget:
                 hint="Limit tokens instead (max_tokens, --max-tokens), or use another model.",
             )
 
-    def _spent(self, worst: Worst) -> BudgetSpent:
+    def _spent(self, worst: WorstCase) -> BudgetSpent:
         """The error for the limit that leaves less."""
         least = _at_most(worst, min(LEAST_ANSWER, worst.answer.output_tokens))
         budget = "The rest of the budget" if _tokens(self.used) else "The budget"
@@ -148,7 +148,7 @@ def _tokens(usage: Usage) -> int:
     return usage.input_tokens + usage.output_tokens
 
 
-def _at_most(worst: Worst, room: int) -> Usage:
+def _at_most(worst: WorstCase, room: int) -> Usage:
     """The usage of a request whose answer has this many tokens."""
     asked = worst.answer.output_tokens
     cost = None if worst.answer.cost is None else worst.answer.cost * room / asked if asked else 0.0

@@ -16,7 +16,7 @@ from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.models.answers import ask_code, ask_structured
 from autocoder_jupyter.models.faults import exchange_of, stopped
-from autocoder_jupyter.models.protocol import SILENT, ConfiguredModel, Listener, Question, Tab
+from autocoder_jupyter.models.protocol import SILENT, ConfiguredModel, Listener, Question, SummingMeter
 from autocoder_jupyter.run.events import Emit, Retrying, TextStreamed, TokensUsed
 from autocoder_jupyter.types import Exchange, Usage
 from autocoder_jupyter.types.records import StageName
@@ -65,7 +65,7 @@ class Conversation:
             BudgetSpent: too little of the budget is left.
         """
         sent = self.sent[question.stage].set
-        tab, began = Tab(self._budget, sent), time.monotonic()
+        tab, began = SummingMeter(self._budget, sent), time.monotonic()
         try:
             exchange = await self._model.ask(question, replace(listener, meter=tab))
         except BaseException as error:  # also a cancel: what arrived is paid for

@@ -27,11 +27,11 @@ from autocoder_jupyter.run.events import SampleOutputs
 from autocoder_jupyter.sandbox.protocol import Environment, Program, Worker
 from autocoder_jupyter.settings.choices import EFFORTS
 
-# Does what the layers of evidence need, as far as it needs no tests, while the model still writes them.
+# Evidence that is gathered ahead
 #
-# The function and the second solution run on other inputs, and changes of the code are searched that change an answer.
-# If the code is changed until the tests pass, this was of no use. Nothing here can fail a generation.
-
+# While the model still writes the tests, the function and the second solution run on other inputs, and mutations of the
+# code are searched that change an answer. If the code is changed before the tests pass, this was of no use. Nothing
+# here can fail a generation.
 
 SLOWEST = 1.0
 """Seconds of a call, after which no further one may begin: the tests would wait for it, or it for them."""
@@ -40,8 +40,8 @@ PATIENCE = 0.3
 """The maximum seconds for which a call goes on beside the tests. Then it is ended."""
 
 
-class Ahead:
-    """Works ahead in one generation.
+class EvidenceAhead:
+    """Gathers evidence ahead in one generation.
 
     Args:
         state: the state of the generation. It keeps the answers.
@@ -82,7 +82,7 @@ class Ahead:
             await self._examiner.search_ahead(self._state, program, self._goes_on)
 
     async def _of_second(self, program: Program) -> None:
-        with suppress(Exception):  # the same
+        with suppress(Exception):  # as above
             second = await self._adviser.written()
             if second is not None and self._packages.has_all_for(self._state.brief.plan, second.code):
                 await self._run(second_program(program, second), with_sample=True)
@@ -121,8 +121,7 @@ class Ahead:
             yield {**self._others, **tables}
 
 
-# What the docstring of this file says.
-
+# The first run
 
 T = TypeVar("T")
 
@@ -148,13 +147,13 @@ class FirstRun:
         ready: called when the code can run, before it does.
 
     Attributes:
-        ahead: see above.
+        ahead: the evidence that is gathered ahead.
         tests: the tests that run while the others are written.
         worker: the id of the worker where it ran; "" before.
     """
 
     def __init__(
-        self, state: GenerationState, packages: Packages, ready: Callable[[], Awaitable[None]], ahead: Ahead
+        self, state: GenerationState, packages: Packages, ready: Callable[[], Awaitable[None]], ahead: EvidenceAhead
     ) -> None:
         self.ahead, self.tests, self.worker = ahead, TestsAhead(state), ""
         self._state = state
@@ -174,7 +173,7 @@ class FirstRun:
         """The calls of this program in the current environment that tests made ahead; None if there are none."""
         return self.tests.calls if (program, self._state.setup.session.environment) == self._begun else None
 
-    async def taken(self, program: Program) -> SampleRun | None:
+    async def take(self, program: Program) -> SampleRun | None:
         """The run of this program in the current environment; None if there is none. It is taken once."""
         work, self._work = self._work, None
         if work is None or (program, self._state.setup.session.environment) != self._begun:
@@ -183,8 +182,8 @@ class FirstRun:
             return None
         return await _result_of(work)
 
-    async def repeated(self) -> SampleRun | None:
-        """The run that was taken, with its repetition; None if that is still to be done."""
+    async def take_repetition(self) -> SampleRun | None:
+        """The run that was taken, with its repetition; None if that must still be made."""
         again, self._again = self._again, None
         return await _result_of(again) if again is not None else None
 

@@ -6,39 +6,31 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, TypeVar
 
 import pandas as pd
 
-from autocoder_jupyter.concurrency.background import call_blocking
-from autocoder_jupyter.data.columns_read import columns_read
 from autocoder_jupyter.data.constraints import tables_of
-from autocoder_jupyter.data.value_drift import TableValues, recorded_values, value_drift, value_profiles
 from autocoder_jupyter.data.withheld import WithheldColumns
-from autocoder_jupyter.engine.acceptance import for_judges
+from autocoder_jupyter.engine.acceptance import own_tests_for_diagnosis
 from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.engine.constraints import Constraints
 from autocoder_jupyter.engine.conversation import Conversation
-from autocoder_jupyter.engine.difference_words import changes
 from autocoder_jupyter.engine.evidence.sides import KnownAnswers
 from autocoder_jupyter.engine.evidence.small_inputs import VariedSample
 from autocoder_jupyter.engine.prepare import Prepared
-from autocoder_jupyter.engine.repair import Brief
-from autocoder_jupyter.engine.sample_run import run_on_sample
+from autocoder_jupyter.engine.prompt import Brief
 from autocoder_jupyter.engine.sandbox_session import SandboxSession, Services
-from autocoder_jupyter.engine.tests import TestSuite, same_test
-from autocoder_jupyter.engine.verdict import StubRuns
-from autocoder_jupyter.equality import compare
+from autocoder_jupyter.engine.stub_check import StubRuns
+from autocoder_jupyter.engine.tests import TestSuite
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.redaction.messages import Redaction, hidden_values
-from autocoder_jupyter.request import AgentConfig, Earlier, Request, Share, secret_values
+from autocoder_jupyter.request import AgentConfig, Request, Share, secret_values
 from autocoder_jupyter.run.events import Emit, SourceWritten, StageFinished, StageStarted
 from autocoder_jupyter.sandbox.protocol import Program
 from autocoder_jupyter.settings.choices import EFFORTS
-from autocoder_jupyter.types import Changes, Exchange, OutputChange, TestChoice
+from autocoder_jupyter.types import Exchange, TestChoice
 from autocoder_jupyter.types.records import Glimpse, StageName
-from autocoder_jupyter.versions.store import Version
 
 # Runs the stages of a generation and emits an event when a stage begins or ends.
 
@@ -156,9 +148,9 @@ class GenerationSetup:
         return tuple(self.stages.exchanges())
 
     @property
-    def told_samples(self) -> Mapping[str, Any]:
+    def shared_samples(self) -> Mapping[str, Any]:
         """The samples without the hidden columns."""
-        return WithheldColumns.of(self.config.hide, self.config.mask).told(self.request.samples)
+        return WithheldColumns.of(self.config.hide, self.config.mask).without_hidden(self.request.samples)
 
     @property
     def hidden_values(self) -> dict[str, str]:
@@ -217,17 +209,17 @@ class GenerationState:
         self.varied = VariedSample(tables, EFFORTS[self.setup.config.effort].parts)
 
     @property
-    def judges_brief(self) -> Brief:
+    def diagnosis_brief(self) -> Brief:
         """The brief for stages that blame code or tests, with the user's own tests if they may be shown."""
-        own = for_judges(self.brief.request.own_tests, self.setup.share_of_runs)
-        told = (self.brief.context, own)
-        return replace(self.brief, context="\n\n".join(text for text in told if text))
+        own = own_tests_for_diagnosis(self.brief.request.own_tests, self.setup.share_of_runs)
+        parts = (self.brief.context, own)
+        return replace(self.brief, context="\n\n".join(part for part in parts if part))
 
     @property
     def redaction(self) -> Redaction:
         """The redaction of messages from a run of the current solution on the real sample."""
         plan = self.brief.plan
-        tables = tables_of(self.setup.told_samples, plan.outputs).columns
+        tables = tables_of(self.setup.shared_samples, plan.outputs).columns
         columns = [column for names in tables.values() for column in names]
         names = (*(spec.name for spec in plan.inputs), *(spec.name for spec in plan.outputs), *columns)
         return Redaction.over(self.setup.share_of_runs, self.code, names, self.setup.hidden_values)
@@ -264,81 +256,3 @@ class GenerationState:
                     return known
             self._known[:] = [*self._known[1 - MOST_PROGRAMS :], (program, KnownAnswers())]
             return self._known[-1][1]
-
-
-# How a version differs from its parent version: in its outputs on the sample, and in its tests.
-
-
-async def changes_since(
-    state: GenerationState,
-    earlier: Earlier,
-    values: Mapping[str, Any],
-    tests: str,
-    choices: tuple[TestChoice, ...],
-) -> Changes:
-    """Run the earlier version on the same sample, and compare."""
-    return Changes(
-        plan=earlier.plan,
-        code=earlier.code,
-        tests=_in_the_end(choices, earlier.tests, tests),
-        outputs=await _outputs(state, earlier, values),
-    )
-
-
-def _in_the_end(choices: tuple[TestChoice, ...], before: str, now: str) -> tuple[TestChoice, ...]:
-    """The final choices: a test that was to be kept but was re-derived later counts as changed."""
-    return tuple(
-        choice if choice.fate == "dropped" or same_test(before, now, choice.id) else _rederived(choice)
-        for choice in choices
-    )
-
-
-def _rederived(choice: TestChoice) -> TestChoice:
-    return choice.model_copy(update={"fate": "changed", "reason": "It did not hold, and was derived anew."})
-
-
-async def _outputs(
-    state: GenerationState, earlier: Earlier, values: Mapping[str, Any]
-) -> tuple[OutputChange, ...] | None:
-    if not values:
-        return None
-    now = state.program()
-    program = Program(earlier.code, earlier.plan.inputs, earlier.plan.outputs, env_vars=now.env_vars)
-    run = await run_on_sample(state.setup.session, program, state.brief.request.samples, state.redaction)
-    if run is None or run.error is not None:
-        return None
-    shows = state.redaction.shows_values
-    changed = []
-    for name in (name for name in values if name in run.values):
-        before, after = run.values[name], values[name]
-        found = await call_blocking(partial(compare, before, after))
-        lines = changes(found, show_values=shows)
-        if lines:
-            changed.append(OutputChange(name=name, lines=lines))
-    return tuple(changed)
-
-
-# The values of today's samples: what of them is recorded, and how they differ from those of an existing function.
-
-
-def recordable_values(setup: GenerationSetup) -> dict[str, dict[str, Any]]:
-    """The values of the samples in figures, as far as they may be recorded. Reads up to 20,000 rows of each."""
-    config = setup.config
-    return value_profiles(setup.request.samples, config.share, WithheldColumns.of(config.hide, config.mask))
-
-
-def sample_drift(setup: GenerationSetup, version: Version) -> tuple[str, ...]:
-    """How the values of the samples differ from those of a version. Its record is untrusted."""
-    report, config = version.report, setup.config
-    reads = columns_read(report.solution.code if report.solution else "", report.declared_inputs)
-    withheld, words = {*config.hide, *config.mask}, []
-    for name, record in report.sample_values.items():
-        value, then = setup.request.samples.get(name), recorded_values(record)
-        if not isinstance(value, pd.DataFrame) or then is None:
-            continue
-        if config.share == "schema":  # numbers of rows may be told
-            then = TableValues(rows=then.rows)
-        told = value[[label for label in value.columns if str(label) not in withheld]] if withheld else value
-        shows = setup.share_of_runs == "rows"
-        words += [one.words for one in value_drift(name, told, then, reads, is_sample=True, show_values=shows)]
-    return tuple(words)

@@ -3,38 +3,39 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
+
+import pandas as pd
 
 from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.concurrency.cache_folder import cache_folder
+from autocoder_jupyter.data.columns_read import columns_read
+from autocoder_jupyter.data.value_drift import TableValues, recorded_values, value_drift
 from autocoder_jupyter.engine import prepare as surroundings
-from autocoder_jupyter.engine.attempt import Examination, Trials
+from autocoder_jupyter.engine.attempt import Attempts, Examination
 from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.engine.constraints import Constraints
+from autocoder_jupyter.engine.difference_words import changes
 from autocoder_jupyter.engine.environment import Packages
 from autocoder_jupyter.engine.evidence.second_opinion import Adviser
 from autocoder_jupyter.engine.evidence.split import declared
-from autocoder_jupyter.engine.first_run import Ahead, FirstRun, show_outputs
-from autocoder_jupyter.engine.generation import GenerationSetup, GenerationState, changes_since, innermost, sample_drift
+from autocoder_jupyter.engine.first_run import EvidenceAhead, FirstRun, show_outputs
+from autocoder_jupyter.engine.generation import GenerationSetup, GenerationState, innermost
 from autocoder_jupyter.engine.planning import Planned, asked_first, make_brief, of_effort
 from autocoder_jupyter.engine.prepare import prepare
-from autocoder_jupyter.engine.repair import Brief
+from autocoder_jupyter.engine.prompt import Brief
+from autocoder_jupyter.engine.sample_run import run_on_sample
 from autocoder_jupyter.engine.sandbox_session import Services
 from autocoder_jupyter.engine.start import Draft, start_of
-from autocoder_jupyter.engine.tests import (
-    TestSuite,
-    joined,
-    read_suites,
-    with_earlier_outputs,
-    without_tests,
-    write_tests,
-)
+from autocoder_jupyter.engine.tests import read_suites, same_test
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.engine.version_record import Turn, VerifiedTurn, VersionRecord, open_version, sources_of
-from autocoder_jupyter.engine.writer import Writer, WriterFactory
+from autocoder_jupyter.engine.writer import Writer, WriterFactory, write_further_tests
+from autocoder_jupyter.equality import compare
 from autocoder_jupyter.errors import BudgetSpent, DataDrift, Locked, UnusableAnswer
 from autocoder_jupyter.request import AgentConfig, Earlier, Request
 from autocoder_jupyter.run.events import (
@@ -50,83 +51,10 @@ from autocoder_jupyter.run.events import (
     VersionsCompared,
 )
 from autocoder_jupyter.sandbox.environments import installed
-from autocoder_jupyter.types import Report, TestChoice
+from autocoder_jupyter.sandbox.protocol import Program
+from autocoder_jupyter.types import Changes, OutputChange, Report, TestChoice
 from autocoder_jupyter.versions.request_lock import hold_lock, holder_words, lock_of, remove_old
-
-# The first tests of a generation: new ones; in a refinement, also the kept tests of the earlier version.
-
-
-_TESTS = """\
-There are tests already, of the function before the last line under <wishes> was said. These stay as they are:
-
-<tests_that_stay>
-{kept}
-</tests_that_stay>
-
-{dropped}Write only further tests: what the last wish asks for, and what the tests that went had looked at, as the wish
-has it. They are put below the tests that stay, in the same module: use their imports and helper functions where they
-fit, and no name that is defined there."""
-
-_DROPPED = """\
-These contradict the wish, and went:
-
-<tests_that_went>
-{dropped}
-</tests_that_went>
-
-"""
-
-
-_DEMANDED = """\
-There is a function already, and there are tests of it. These stay as they are:
-
-<tests_that_stay>
-{kept}
-</tests_that_stay>
-
-Since then these sentences were added:
-
-{sentences}
-
-Write only further tests, at least one for each of these sentences. They are put below the tests that stay, in the same
-module: use their imports and helper functions where they fit, and no name that is defined there."""
-
-
-def tests_gone(source: str, choices: Sequence[TestChoice]) -> str:
-    """The part of the prompt about tests that the wish contradicts; "" if there are none."""
-    reasons = "\n".join(f"- {choice.id}: {choice.reason}" for choice in choices if choice.fate == "dropped")
-    return _DROPPED.format(dropped=f"{source.strip()}\n\n{reasons}") if reasons else ""
-
-
-async def write_first_tests(state: GenerationState) -> TestSuite:
-    """Ask for the tests. The model does not see the code.
-
-    Raises:
-        UnusableAnswer: the model wrote no tests that can fail.
-    """
-    writing = partial(write_tests, state.setup.talk, state.brief)
-    earlier, choices = state.setup.request.earlier, state.choices
-    if earlier is None:
-        return await writing()
-    gone = [choice.id for choice in choices if choice.fate == "dropped"]
-    stay = [choice.id for choice in choices if choice.fate == "kept"]
-    if not stay:
-        return await writing(also=tests_gone(earlier.tests, choices))
-    kept = with_earlier_outputs(without_tests(earlier.tests, gone), earlier.plan.outputs, state.brief.plan.outputs)
-    went = tests_gone(without_tests(earlier.tests, stay), choices) if gone else ""
-    return await writing(also=_TESTS.format(kept=kept.strip(), dropped=went), suite_of=partial(joined, kept))
-
-
-async def write_further_tests(state: GenerationState, sentences: Sequence[str]) -> TestSuite:
-    """Ask for tests of sentences that were added to the request of an existing function. The model does not see it."""
-    suite, lines = state.suite, "\n".join(f"- {sentence}" for sentence in sentences)
-    if suite is None:
-        return await write_tests(state.setup.talk, state.brief)
-    kept = (suite.blind or suite).source
-    also = _DEMANDED.format(kept=kept.strip(), sentences=lines)
-    written = await write_tests(state.setup.talk, state.brief, also=also, suite_of=partial(joined, kept))
-    return written if suite.blind is None else replace(suite, blind=written)
-
+from autocoder_jupyter.versions.store import Version
 
 # What the docstring of this file says.
 
@@ -331,7 +259,7 @@ class _Generation:
                 state,
                 self._packages,
                 self._record.offer_draft,
-                Ahead(state, self._packages, self._adviser, self._examination.examiner),
+                EvidenceAhead(state, self._packages, self._adviser, self._examination.examiner),
             )
             writing = group.create_task(writer.write())
             group.create_task(state.constraints.ask_about_the_rest(setup.talk, setup.services.journal))
@@ -354,7 +282,7 @@ class _Generation:
         split = declared(text, brief.plan.inputs, samples) if text else None
         brief = replace(brief, plan=brief.plan.model_copy(update={"split": split}))
         setup.emit(PlanReady(brief.plan))
-        constraints = Constraints.read(brief.request.constraints, setup.told_samples, brief.plan)
+        constraints = Constraints.read(brief.request.constraints, setup.shared_samples, brief.plan)
         self._record.state = state = GenerationState(setup, brief, constraints, planned.choices)
         self._record.writer = writer = self._begun.writers.create(state, self._packages)
         return state, writer
@@ -362,14 +290,14 @@ class _Generation:
     async def _try_until_it_holds(self, state: GenerationState, writer: Writer) -> str:
         """Attempt and fix. Returns the reason for giving up, or "" on success."""
         setup, stages, record = self._setup, self._setup.stages, self._record
-        trials, number = Trials(state, self._packages, record.offer_draft, record.describe, self._first), 0
+        attempts, number = Attempts(state, self._packages, record.offer_draft, record.describe, self._first), 0
         while number < stages.attempts_allowed:
             stages.attempt = number = number + 1
-            verdict = await trials.attempt(writer.tests_changed)
+            verdict = await attempts.run(writer.tests_changed)
             code, tests, blind = sources_of(state)
             record.turns.append(Turn(number, code, tests, verdict, blind))
             if verdict.success:
-                verified, verdict = await self._examination.of(state, trials, verdict)
+                verified, verdict = await self._examination.examine(state, attempts, verdict)
                 self._doubted = None if verdict.success else verified
                 if self._doubted is not None:
                     opinion = self._adviser.doubt or self._adviser.opinion
@@ -399,8 +327,8 @@ class _Generation:
             if writer.snapshot == before:
                 return f"No progress: the model made no further change. {verdict.summary}"
         self._limit = "" if setup.config.skip_tests else "max_iterations"
-        attempts = f"{stages.attempts_allowed} attempt{'s' if stages.attempts_allowed > 1 else ''}"
-        reason = f"Not solved in {attempts}. {verdict.summary}"
+        allowed = f"{stages.attempts_allowed} attempt{'s' if stages.attempts_allowed > 1 else ''}"
+        reason = f"Not solved in {allowed}. {verdict.summary}"
         return "\n".join([reason, *map(str, writer.unusable[-1:])])
 
     def _as_it_is(self, verdict: Verdict) -> str:
@@ -443,3 +371,72 @@ class _Generation:
             return self._setup.request.earlier
         parent = self._setup.services.journal.versions.get(start.parent)
         return Earlier.of(parent.report) if parent and parent.report.plan and parent.report.solution else None
+
+
+# Comparison with the version before
+
+
+async def changes_since(
+    state: GenerationState,
+    earlier: Earlier,
+    values: Mapping[str, Any],
+    tests: str,
+    choices: tuple[TestChoice, ...],
+) -> Changes:
+    """Run the earlier version on the same sample, and compare."""
+    return Changes(
+        plan=earlier.plan,
+        code=earlier.code,
+        tests=_in_the_end(choices, earlier.tests, tests),
+        outputs=await _outputs(state, earlier, values),
+    )
+
+
+def _in_the_end(choices: tuple[TestChoice, ...], before: str, now: str) -> tuple[TestChoice, ...]:
+    """The final choices: a test that was to be kept but was re-derived later counts as changed."""
+    return tuple(
+        choice if choice.fate == "dropped" or same_test(before, now, choice.id) else _rederived(choice)
+        for choice in choices
+    )
+
+
+def _rederived(choice: TestChoice) -> TestChoice:
+    return choice.model_copy(update={"fate": "changed", "reason": "It did not hold, and was derived anew."})
+
+
+async def _outputs(
+    state: GenerationState, earlier: Earlier, values: Mapping[str, Any]
+) -> tuple[OutputChange, ...] | None:
+    if not values:
+        return None
+    now = state.program()
+    program = Program(earlier.code, earlier.plan.inputs, earlier.plan.outputs, env_vars=now.env_vars)
+    run = await run_on_sample(state.setup.session, program, state.brief.request.samples, state.redaction)
+    if run is None or run.error is not None:
+        return None
+    shows = state.redaction.shows_values
+    changed = []
+    for name in (name for name in values if name in run.values):
+        before, after = run.values[name], values[name]
+        found = await call_blocking(partial(compare, before, after))
+        lines = changes(found, show_values=shows)
+        if lines:
+            changed.append(OutputChange(name=name, lines=lines))
+    return tuple(changed)
+
+
+def sample_drift(setup: GenerationSetup, version: Version) -> tuple[str, ...]:
+    """How the values of the samples differ from those of a version. Its record is untrusted."""
+    report, config = version.report, setup.config
+    reads = columns_read(report.solution.code if report.solution else "", report.declared_inputs)
+    withheld, words = {*config.hide, *config.mask}, []
+    for name, record in report.sample_values.items():
+        value, then = setup.request.samples.get(name), recorded_values(record)
+        if not isinstance(value, pd.DataFrame) or then is None:
+            continue
+        if config.share == "schema":  # numbers of rows may be told
+            then = TableValues(rows=then.rows)
+        told = value[[label for label in value.columns if str(label) not in withheld]] if withheld else value
+        shows = setup.share_of_runs == "rows"
+        words += [one.words for one in value_drift(name, told, then, reads, is_sample=True, show_values=shows)]
+    return tuple(words)

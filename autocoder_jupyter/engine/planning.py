@@ -13,8 +13,7 @@ from autocoder_jupyter.engine.conversation import Messages
 from autocoder_jupyter.engine.generation import GenerationSetup
 from autocoder_jupyter.engine.plan import PlanAnswer, make_plan, plan_messages, reading
 from autocoder_jupyter.engine.prepare import prepare, versions, with_versions
-from autocoder_jupyter.engine.prompt import extended
-from autocoder_jupyter.engine.repair import Brief
+from autocoder_jupyter.engine.prompt import Brief, extended
 from autocoder_jupyter.engine.tests import read_suite, sort_tests, unreachable
 from autocoder_jupyter.models.answers import with_schema
 from autocoder_jupyter.models.protocol import answer_form

@@ -61,7 +61,9 @@ def prepare(request: Request, config: AgentConfig) -> Prepared:
         withheld.require_absent(example.text, (value for _, value in (*example.given, *example.expected)))
     if request.split:
         require_split_columns(request.split, inputs, request.samples)
-    reading = read_constraints(request.constraints, tables_of(withheld.told(request.samples), request.outputs))
+    reading = read_constraints(
+        request.constraints, tables_of(withheld.without_hidden(request.samples), request.outputs)
+    )
     check_examples(request.examples, inputs, request.outputs, request.samples)
     context = build_context(
         request.samples,

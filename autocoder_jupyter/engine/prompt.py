@@ -11,8 +11,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from autocoder_jupyter.engine.conversation import Messages
 from autocoder_jupyter.kinds.table import KINDS, written
 from autocoder_jupyter.models.questions import SHARED
 from autocoder_jupyter.request import Contract, Earlier, Request
@@ -350,6 +352,27 @@ def extended(messages: Sequence[Mapping[str, Any]], text: str) -> tuple[Mapping[
         return tuple(messages)
     *before, last = messages
     return (*before, {**last, "content": f"{last['content']}\n\n{text}"})
+
+
+# Brief
+
+
+@dataclass(frozen=True)
+class Brief:
+    """The request with its plan.
+
+    Args:
+        request: the request, with the user's answers to the questions of the plan.
+        context: the text about the data and the environment.
+    """
+
+    request: Request
+    plan: CodePlan
+    context: str
+
+    def question(self, *parts: str) -> Messages:
+        """The messages of a question: the shared beginning, the plan, then these parts. Empty parts are left out."""
+        return question(self.request, self.context, plan_text(self.plan), *parts)
 
 
 # The part of a prompt about the version that a refinement starts from.

@@ -12,34 +12,13 @@ from typing import Any, Literal
 from pydantic import BaseModel
 
 from autocoder_jupyter.engine.conversation import Conversation, Messages
-from autocoder_jupyter.engine.prompt import block, plan_text, question
+from autocoder_jupyter.engine.prompt import Brief, block
+from autocoder_jupyter.engine.tests import test_spans
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.redaction.messages import Redaction
-from autocoder_jupyter.request import Request
-from autocoder_jupyter.types import CodePlan, ErrorDiagnosis, TestFailure, TestOutcome
+from autocoder_jupyter.types import ErrorDiagnosis, TestFailure, TestOutcome
 from autocoder_jupyter.untrusted.parsing import complaint, parse
-
-# What every stage after the plan gets: the request, the plan, and the description of the data.
-
-
-@dataclass(frozen=True)
-class Brief:
-    """The request with its plan.
-
-    Args:
-        request: the request, with the user's answers to the questions of the plan.
-        context: the text about the data and the environment.
-    """
-
-    request: Request
-    plan: CodePlan
-    context: str
-
-    def question(self, *parts: str) -> Messages:
-        """The messages of a question: the shared beginning, the plan, then these parts. Empty parts are left out."""
-        return question(self.request, self.context, plan_text(self.plan), *parts)
-
 
 # Replaces and selects single tests of a module in its text. The rest of the text stays unchanged.
 
@@ -68,22 +47,6 @@ def replace_tests(source: str, replacements: Mapping[str, str | None]) -> str:
     except SyntaxError as error:
         raise PatchError(f"after the change the tests do not parse: {complaint(error)}") from None
     return text
-
-
-def test_spans(module: ast.Module) -> Iterable[tuple[str, tuple[int, int, int]]]:
-    """Pairs of test id and (first line, last line, indentation), including decorators. Lines count from 1."""
-    for node in module.body:
-        if isinstance(node, ast.ClassDef):
-            for member in node.body:
-                if isinstance(member, ast.FunctionDef | ast.AsyncFunctionDef):
-                    yield f"{node.name}::{member.name}", _span(member)
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield node.name, _span(node)
-
-
-def _span(node: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[int, int, int]:
-    first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-    return first, node.end_lineno or node.lineno, node.col_offset
 
 
 def _function_lines(code: str, name: str, indent: int) -> list[str]:

@@ -14,7 +14,7 @@ from autocoder_jupyter.engine.programs import program_text
 from autocoder_jupyter.engine.repair import told_by_program
 from autocoder_jupyter.engine.sandbox_session import SandboxSession
 from autocoder_jupyter.equality import equal
-from autocoder_jupyter.equality.tables import is_missing, is_single
+from autocoder_jupyter.equality.scalars import is_missing, is_single
 from autocoder_jupyter.errors import (
     OutOfMemory,
     OutputRefused,

@@ -1,4 +1,4 @@
-"""The sandbox of one generation: builds environments and runs work in their workers, with cancel and retry."""
+"""The sandbox of one generation: the services that it uses, its environments, and the work in their workers."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.engine.journal import Journal
@@ -41,8 +42,9 @@ from autocoder_jupyter.settings.choices import SandboxTier
 from autocoder_jupyter.types import PlanQuestion, Report, parse_memory
 from autocoder_jupyter.versions.request_fields import content_key
 
-# The services that the engine uses. They are passed in, so that a test can run the engine like a cell does.
-
+# Services
+#
+# They are passed in, so that a test can run the engine as a cell does.
 
 Ask = Callable[[tuple[PlanQuestion, ...]], Awaitable[tuple[str, ...] | None]]
 
@@ -94,19 +96,18 @@ class Services:
         """The function that takes an event."""
         return self.tracker
 
-    def tell_notes(self) -> None:
-        """Emit what the journal has to say to the user: files that were repaired or could not be written."""
+    def emit_notes(self) -> None:
+        """Emit the journal's notes to the user: files that were repaired or could not be written."""
         for note in self.journal.take_notes():
             self.emit(Noticed(note))
 
     def add_sent(self, request: SentRequest) -> None:
         """Record a request before it is sent. If the disk is full, the user reads it now, not at the end."""
         self.journal.add_sent(request)
-        self.tell_notes()
+        self.emit_notes()
 
 
-# What the docstring of this file says.
-
+# The session
 
 T = TypeVar("T")
 
@@ -201,19 +202,19 @@ class SandboxSession:
         self, packages: tuple[str, ...], system_packages: tuple[str, ...], lock: tuple[str, ...]
     ) -> Environment:
         spec = EnvironmentSpec(packages, self.python_version, system_packages, lock, self.pinned)
-        watch = BuildWatch(self._tell_progress)
+        watch = BuildWatch(self._emit_progress)
         return await call_blocking(
             lambda: self._services.sandbox.build(spec, watch=watch),
             on_cancel=watch.token.cancel,
         )
 
-    def _tell_progress(self, line: str) -> None:
+    def _emit_progress(self, line: str) -> None:
         if line.startswith(WITHDRAWN):
             pin, _, reason = line.removeprefix(WITHDRAWN).partition(", because: ")
             why = f" ({reason})" if reason else ""
             other = pin.replace("==", "!=")
-            said = f"{pin} was yanked by its authors{why}, but is used because the recorded lock names it"
-            self._services.emit(Noticed(f"{said}; -p '{other}' avoids it."))
+            message = f"{pin} was yanked by its authors{why}, but is used because the recorded lock names it"
+            self._services.emit(Noticed(f"{message}; -p '{other}' avoids it."))
         else:
             self._services.emit(EnvironmentProgress(line))
 
@@ -300,3 +301,52 @@ class SandboxSession:
                     self._services.emit(Noticed(f"{error.what.rstrip('.')}. The sandbox was started again."))
                 else:
                     raise
+
+
+# Work that begins before its input is known
+
+Input = TypeVar("Input")
+Result = TypeVar("Result")
+
+
+class Waiting(Generic[Input, Result]):
+    """Work that is set up and waits for its input. Whoever makes it calls `start` or `cancel`.
+
+    Args:
+        work: is called at once, with a function that waits, on the thread of a worker, for the input. This function
+            raises `Cancelled` if there will be none.
+    """
+
+    def __init__(
+        self, environment: Environment | None, work: Callable[[Callable[[], Input]], Awaitable[Result]]
+    ) -> None:
+        self._environment = environment
+        self._given = Future[Input]()
+        self._has_started = False
+        self._work = asyncio.ensure_future(work(self._wait))
+        self._work.add_done_callback(_take_error)
+
+    def is_in(self, environment: Environment | None) -> bool:
+        """Whether it waits in this environment."""
+        return self._environment == environment and not self._work.done()
+
+    async def start(self, given: Input) -> Result | None:
+        """Give it its input. Returns its result; None if it ended before it could wait."""
+        self._given.set_result(given)
+        found = await self._work
+        return found if self._has_started else None
+
+    def cancel(self) -> None:
+        """End it without input. Its workers stay."""
+        self._given.set_exception(Cancelled("It is not needed."))
+
+    def _wait(self) -> Input:
+        given = self._given.result()
+        self._has_started = True
+        return given
+
+
+def _take_error(work: asyncio.Future[Result]) -> None:
+    """Take the error of cancelled work, so that asyncio does not show it."""
+    if not work.cancelled():
+        work.exception()

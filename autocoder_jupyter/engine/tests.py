@@ -12,8 +12,7 @@ from typing import Literal, TypeGuard
 from pydantic import BaseModel, Field
 
 from autocoder_jupyter.engine.conversation import Conversation, Messages
-from autocoder_jupyter.engine.prompt import FUNCTION, block, extended, how_it_comes_back
-from autocoder_jupyter.engine.repair import Brief, test_spans
+from autocoder_jupyter.engine.prompt import FUNCTION, Brief, block, extended, how_it_comes_back
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.types import BLIND, InputSpec, OutputSpec, TestChoice
 from autocoder_jupyter.untrusted.parsing import TESTS, TooLong, parse
@@ -163,6 +162,22 @@ async def write_tests(
         except ValueError as error:
             problem = str(error)
     raise UnusableAnswer(f"The model writes no usable tests. {problem}", hint="Try another model.")
+
+
+def test_spans(module: ast.Module) -> Iterable[tuple[str, tuple[int, int, int]]]:
+    """Pairs of test id and (first line, last line, indentation), including decorators. Lines count from 1."""
+    for node in module.body:
+        if isinstance(node, ast.ClassDef):
+            for member in node.body:
+                if isinstance(member, ast.FunctionDef | ast.AsyncFunctionDef):
+                    yield f"{node.name}::{member.name}", _span(member)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.name, _span(node)
+
+
+def _span(node: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[int, int, int]:
+    first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+    return first, node.end_lineno or node.lineno, node.col_offset
 
 
 # The suite of a refined version: the kept tests of the earlier version, unchanged, and the new tests below them.

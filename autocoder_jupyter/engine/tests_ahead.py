@@ -1,10 +1,10 @@
 """Runs each test as soon as it is written, while the model writes the next ones.
 
-What such a test finds is not looked at. Only the calls that it made are kept, for the run of all tests, and whether it
-passes on stubs. Nothing here can fail a generation.
+The outcome of such a test is not used. Only its calls of the function are kept, for the run of all tests, and whether
+it passes on stubs. Nothing here can fail a generation.
 
 pytest takes longer to start than to run most tests. So a process in which it has started waits for the next tests, and
-the run of all tests takes the one that waits then.
+the run of all tests takes the process that waits then.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from dataclasses import dataclass
 
 from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.engine.generation import GenerationState
+from autocoder_jupyter.engine.sandbox_session import Waiting
 from autocoder_jupyter.engine.tests import TestSuite, read_suite, without_tests
-from autocoder_jupyter.engine.verdict import Waiting
 from autocoder_jupyter.sandbox.host.packing import describe, digest
 from autocoder_jupyter.sandbox.host.replies import CallAnswer
 from autocoder_jupyter.sandbox.protocol import Callee, CallSpec, Program, TestRun, TestSpec, Worker, origin_of
 from autocoder_jupyter.sandbox.worker.entries import Packed
 from autocoder_jupyter.untrusted.parsing import parse
 
-# Calls of the function that tests made while the model still wrote other tests; the run that verifies takes them.
+# Calls that were made ahead
 #
-# That run has all tests, in a new process. Each of its calls is one in a new process of the function, as always; such a
-# call may have been made some seconds before. An answer is taken once, so that as many calls are made as without this.
-
+# The run that verifies has all tests, in a new process. Each of its calls is made in a new process of the function, as
+# always; but this may have happened some seconds before. An answer is taken once, so that as many calls are made as
+# without this.
 
 MOST_BYTES = 32 << 20
 """The maximum size of all answers that are kept."""
@@ -122,8 +122,7 @@ def _name(program: Program, packed: Packed, spec: CallSpec) -> bytes:
     return named.digest()
 
 
-# What the docstring of this file says.
-
+# Tests that run ahead
 
 LONGEST = 30_000
 """Characters of an answer; of a longer one, the rest does not run ahead."""
@@ -137,7 +136,7 @@ _CONTINUES = (" ", "\t", "#", ")", "]", "}")
 """How a line at the left margin begins that may belong to the statement before it."""
 
 _TRIES = 3
-"""The last line at the margin may be in a text, or below a decorator; so the lines before it are tried, too."""
+"""The last line at the margin may be inside a string, or below a decorator, so the lines before it are tried, too."""
 
 
 @dataclass(frozen=True)
@@ -188,14 +187,14 @@ class TestsAhead:
         """End the test that runs, and begin no other."""
         if self._work is not None:
             self._work.cancel()
-        self._leave()
+        self._cancel_waiting()
 
-    def taken(self) -> WaitingTests | None:
-        """The process that waits for tests in the current environment, if there is one. Whoever takes it uses it."""
+    def take(self) -> WaitingTests | None:
+        """The process that waits for tests in the current environment, if there is one. The caller must use it."""
         process, self._process = self._process, None
         if process is None or process.is_in(self._state.setup.session.environment):
             return process
-        process.leave()
+        process.cancel()
         return None
 
     def _hear(self, piece: str) -> None:
@@ -217,7 +216,7 @@ class TestsAhead:
                 if suite is not None and process is not None:
                     self.idle.clear()
                     try:
-                        await process.go_on(Wanted(TestSpec(suite.source, suite.ids)))
+                        await process.start(Wanted(TestSpec(suite.source, suite.ids)))
                         self._prepare(program, ran_in)
                         if self._state.suite is None:
                             await self._state.stub_runs.passing(program, suite)
@@ -252,11 +251,11 @@ class TestsAhead:
 
         return worker.test(program, TestSpec("", (), later=later), callee=where)
 
-    def _leave(self) -> None:
+    def _cancel_waiting(self) -> None:
         if self._process is not None:
-            self._process.leave()
+            self._process.cancel()
             self._process = None
-        self._state.stub_runs.leave()
+        self._state.stub_runs.cancel()
 
     def _next(self, text: str) -> TestSuite | None:
         """A module with the tests of an answer that are whole and did not begin yet."""

@@ -12,12 +12,14 @@ import pandas as pd
 from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.data.capture import drawn_samples
 from autocoder_jupyter.data.schema import table_schema
+from autocoder_jupyter.data.value_drift import value_profiles
+from autocoder_jupyter.data.withheld import WithheldColumns
 from autocoder_jupyter.engine import prepare
 from autocoder_jupyter.engine.acceptance import own_module
 from autocoder_jupyter.engine.constraints import Constraints
 from autocoder_jupyter.engine.environment import Packages
 from autocoder_jupyter.engine.evidence.second_opinion import SOLUTION
-from autocoder_jupyter.engine.generation import GenerationSetup, GenerationState, recordable_values
+from autocoder_jupyter.engine.generation import GenerationSetup, GenerationState
 from autocoder_jupyter.engine.journal import conversation
 from autocoder_jupyter.engine.prepare import request_record
 from autocoder_jupyter.engine.start import Start, verified_on
@@ -66,7 +68,7 @@ async def open_version(setup: GenerationSetup, packages: Packages, start: Start)
     if is_made:  # a run that asks no model sends nothing
         record = request_record(setup.request, config, setup.prepared.key)
         journal.write_request(record, setup.prepared.context.sent())
-    setup.services.tell_notes()
+    setup.services.emit_notes()
     is_kept = start.kept is not None
     author = start.draft.author if start.draft is not None else "model"
     is_new = start.has_before and start.draft is None and not start.parent and config.cache == "auto"
@@ -235,9 +237,15 @@ def sample_schemas(setup: GenerationSetup, constraints: Constraints | None) -> d
     """The schemas of the samples as data, with the constraints on them. Reads all rows."""
     return {
         name: table_schema(value, constraints.on(name) if constraints else ()).model_dump(mode="json")
-        for name, value in setup.told_samples.items()
+        for name, value in setup.shared_samples.items()
         if isinstance(value, pd.DataFrame | pd.Series)
     }
+
+
+def recordable_values(setup: GenerationSetup) -> dict[str, dict[str, Any]]:
+    """The values of the samples in figures, as far as they may be recorded. Reads up to 20,000 rows of each."""
+    config = setup.config
+    return value_profiles(setup.request.samples, config.share, WithheldColumns.of(config.hide, config.mask))
 
 
 def kept_report(report: Report, setup: GenerationSetup, kept: Version) -> Report:
@@ -413,7 +421,7 @@ class VersionRecord:
                     "kernel ends. Free space and run the cell again; that asks no model."
                 )
             )
-        self._setup.services.tell_notes()
+        self._setup.services.emit_notes()
 
     def _tell_key_problem(self) -> None:
         if problem := untold_problem():
@@ -424,7 +432,7 @@ class VersionRecord:
         with suppress(AutocodeError):
             self._setup.services.journal.write_sources(report)
             self._setup.services.journal.show_current()
-        self._setup.services.tell_notes()
+        self._setup.services.emit_notes()
 
     # A function that can be used already
 

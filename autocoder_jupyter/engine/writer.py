@@ -6,13 +6,16 @@ Only the loop tests the function and decides whether it passes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Protocol
 
 from autocoder_jupyter.engine.environment import Packages
 from autocoder_jupyter.engine.generation import GenerationState
+from autocoder_jupyter.engine.tests import TestSuite, joined, with_earlier_outputs, without_tests, write_tests
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.errors import UnusableAnswer
-from autocoder_jupyter.types import ErrorDiagnosis, Trace
+from autocoder_jupyter.types import ErrorDiagnosis, TestChoice, Trace
 
 
 class Writer(Protocol):
@@ -70,3 +73,79 @@ class WriterFactory(Protocol):
             packages: its packages.
         """
         ...
+
+
+# First tests
+#
+# Every writer asks for them in the same way. A refinement keeps the tests of the earlier version that still hold.
+
+_TESTS = """\
+There are tests already, of the function before the last line under <wishes> was said. These stay as they are:
+
+<tests_that_stay>
+{kept}
+</tests_that_stay>
+
+{dropped}Write only further tests: what the last wish asks for, and what the tests that went had looked at, as the wish
+has it. They are put below the tests that stay, in the same module: use their imports and helper functions where they
+fit, and no name that is defined there."""
+
+_DROPPED = """\
+These contradict the wish, and went:
+
+<tests_that_went>
+{dropped}
+</tests_that_went>
+
+"""
+
+
+_DEMANDED = """\
+There is a function already, and there are tests of it. These stay as they are:
+
+<tests_that_stay>
+{kept}
+</tests_that_stay>
+
+Since then these sentences were added:
+
+{sentences}
+
+Write only further tests, at least one for each of these sentences. They are put below the tests that stay, in the same
+module: use their imports and helper functions where they fit, and no name that is defined there."""
+
+
+def tests_gone(source: str, choices: Sequence[TestChoice]) -> str:
+    """The part of the prompt about tests that the wish contradicts; "" if there are none."""
+    reasons = "\n".join(f"- {choice.id}: {choice.reason}" for choice in choices if choice.fate == "dropped")
+    return _DROPPED.format(dropped=f"{source.strip()}\n\n{reasons}") if reasons else ""
+
+
+async def write_first_tests(state: GenerationState) -> TestSuite:
+    """Ask for the tests. The model does not see the code.
+
+    Raises:
+        UnusableAnswer: the model wrote no tests that can fail.
+    """
+    writing = partial(write_tests, state.setup.talk, state.brief)
+    earlier, choices = state.setup.request.earlier, state.choices
+    if earlier is None:
+        return await writing()
+    gone = [choice.id for choice in choices if choice.fate == "dropped"]
+    stay = [choice.id for choice in choices if choice.fate == "kept"]
+    if not stay:
+        return await writing(also=tests_gone(earlier.tests, choices))
+    kept = with_earlier_outputs(without_tests(earlier.tests, gone), earlier.plan.outputs, state.brief.plan.outputs)
+    went = tests_gone(without_tests(earlier.tests, stay), choices) if gone else ""
+    return await writing(also=_TESTS.format(kept=kept.strip(), dropped=went), suite_of=partial(joined, kept))
+
+
+async def write_further_tests(state: GenerationState, sentences: Sequence[str]) -> TestSuite:
+    """Ask for tests of sentences that were added to the request of an existing function. The model does not see it."""
+    suite, lines = state.suite, "\n".join(f"- {sentence}" for sentence in sentences)
+    if suite is None:
+        return await write_tests(state.setup.talk, state.brief)
+    kept = (suite.blind or suite).source
+    also = _DEMANDED.format(kept=kept.strip(), sentences=lines)
+    written = await write_tests(state.setup.talk, state.brief, also=also, suite_of=partial(joined, kept))
+    return written if suite.blind is None else replace(suite, blind=written)

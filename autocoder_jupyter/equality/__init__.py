@@ -1,15 +1,13 @@
 """Equality of values: one definition for examples, changes by a refinement, second opinions, and two runs.
 
 A comparison says `equal`, `different`, or `not compared` if there is nothing that could be compared. What a caller
-ignores is a `Leniency`, and what differs is a `ValueDifference`; the words for it are the caller's.
+ignores is a `Leniency`, and what differs is a `ValueDifference`; the words for it are the caller's. It imports no other
+package.
 
-    leniency    the tolerance, and what may be ignored
-    scalars     single values
-    columns     columns of the same length, in pieces
-    tables      which columns and rows belong together
-    files       files, folders and pictures
-    comparison  goes through two values
-    result      the differences, and what was not compared
+- `leniency`: the tolerance of numbers, and what may be ignored
+- `scalars`: single values
+- `tables`: columns of the same length, and which columns and rows of two tables belong together
+- `comparison`: goes through two values; its result; files, folders and pictures
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Compares two values of any kind."""
+"""Compare two values of any kind: go through both, and collect the differences and what was not compared."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from autocoder_jupyter.equality.leniency import STRICT, Leniency
+from autocoder_jupyter.equality.scalars import is_single, kind_of, same, same_type
 from autocoder_jupyter.equality.tables import (
     STEP,
     as_tables,
@@ -23,60 +24,12 @@ from autocoder_jupyter.equality.tables import (
     is_geometry,
     is_measured,
     is_plain,
-    is_single,
     key_columns,
-    kind_of,
     matched_columns,
     matched_names,
-    same,
-    same_type,
 )
 
-# Files, folders and pictures: whether their content is equal.
-
-
-_PIECE = 1 << 20
-
-MOST_TEXT = 1_000_000
-"""The number of characters of a file that are compared line by line."""
-
-
-@runtime_checkable
-class RenderedFigure(Protocol):
-    """A figure that was rendered."""
-
-    png: bytes
-    spec: Mapping[str, Any]
-
-
-def same_content(one: FilePath, other: FilePath) -> bool:
-    """Whether two files have the same bytes."""
-    if one.stat().st_size != other.stat().st_size:
-        return False
-    with one.open("rb") as left, other.open("rb") as right:
-        while piece := left.read(_PIECE):
-            if piece != right.read(_PIECE):
-                return False
-    return True
-
-
-def lines_of(path: FilePath) -> tuple[list[str], bool] | None:
-    """The lines of a text file, and whether these are all; None if it is no text."""
-    try:
-        with path.open(encoding="utf-8") as file:
-            text = file.read(MOST_TEXT + 1)
-    except (OSError, UnicodeDecodeError):
-        return None
-    return text[:MOST_TEXT].splitlines(), len(text) <= MOST_TEXT
-
-
-def files_of(folder: FilePath) -> dict[str, FilePath]:
-    """The files of a folder by their relative path, sorted."""
-    return {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
-
-
-# The result of a comparison: the differences, and what was not compared.
-
+# Results
 
 Verdict = Literal["equal", "different", "not compared"]
 
@@ -155,8 +108,7 @@ class Comparison:
         return "equal" if self.compared or not self.not_compared else "not compared"
 
 
-# What the docstring of this file says.
-
+# The comparison
 
 MOST = 100
 """The number of differences that are kept, and of parts that were not compared."""
@@ -516,3 +468,45 @@ def _rows(table: Any, keys: Sequence[str], places: Any) -> tuple[Any, ...]:
     """The values of the keys in some rows."""
     part = table[list(keys)].iloc[places]
     return tuple(zip(*(part[name] for name in keys), strict=True))
+
+
+# Files and pictures
+
+_PIECE = 1 << 20
+
+MOST_TEXT = 1_000_000
+"""The number of characters of a file that are compared line by line."""
+
+
+@runtime_checkable
+class RenderedFigure(Protocol):
+    """A figure that was rendered."""
+
+    png: bytes
+    spec: Mapping[str, Any]
+
+
+def same_content(one: FilePath, other: FilePath) -> bool:
+    """Whether two files have the same bytes."""
+    if one.stat().st_size != other.stat().st_size:
+        return False
+    with one.open("rb") as left, other.open("rb") as right:
+        while piece := left.read(_PIECE):
+            if piece != right.read(_PIECE):
+                return False
+    return True
+
+
+def lines_of(path: FilePath) -> tuple[list[str], bool] | None:
+    """The lines of a text file, and whether these are all; None if it is not text."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            text = file.read(MOST_TEXT + 1)
+    except (OSError, UnicodeDecodeError):
+        return None
+    return text[:MOST_TEXT].splitlines(), len(text) <= MOST_TEXT
+
+
+def files_of(folder: FilePath) -> dict[str, FilePath]:
+    """The files of a folder by their relative path, sorted."""
+    return {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}

@@ -1,4 +1,4 @@
-"""The trial of a model: each task is run the whole way, and its function is compared with the known answers."""
+"""Tasks with known answers, and the trial of a model: its functions are compared with the known answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from autocoder_jupyter.agent import AutoCoderAgent
+from autocoder_jupyter.agent.agent import AutoCoderAgent
 from autocoder_jupyter.equality import EXAMPLE, equal
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, InvalidRequest
 from autocoder_jupyter.request import AgentConfig
@@ -25,8 +25,7 @@ from autocoder_jupyter.untrusted.parsing import visible
 from autocoder_jupyter.untrusted.plain_json import parse
 from autocoder_jupyter.version import VERSION
 
-# A task: a request, its data, and the answers that are known to be right.
-
+# Tasks: a request, its data, and the answers that are known to be right
 
 Tables = dict[str, pd.DataFrame]
 
@@ -50,7 +49,6 @@ class TaskWords:
 
     @property
     def kind(self) -> str:
-        """The type of the output."""
         return self.returns if isinstance(self.returns, str) else "DataFrame"
 
     @property
@@ -72,7 +70,7 @@ class KnownTask(TaskWords):
     """A task with its right answers as data.
 
     Args:
-        sample: the tables that the model is told about.
+        sample: the tables that are described to the model.
         new_rows: other tables with the same columns, which the model never sees.
     """
 
@@ -85,15 +83,140 @@ def is_right(known: Any, given: Any) -> bool:
     return equal(known, given, EXAMPLE)
 
 
-# What the docstring of this file says.
+# Tasks as files: a folder with a subfolder for each task
+#
+#     TASKS/net revenue/task.json       format, request, returns, and a description of each file of values
+#     TASKS/net revenue/sample.0.bin    the first table of the sample, then the others, then the right answer
+#     TASKS/net revenue/new_rows.0.bin  the same for the new rows
+#
+# They hold data and no code. The files of values are those of a saved result. Whoever wrote the folder is not trusted:
+# no link is followed, and every value is checked.
 
+FORMAT = 1
+TASK_FILE = "task.json"
+SHIPPED = Path(__file__).parent / "tasks"
+"""The tasks that come with the package."""
+
+MOST_TASKS = 1000
+_TASK_BYTES = 2**20
+_VALUE_BYTES = 2**28
+_FOLDER_BYTES = 2**30
+"""All values of a folder together, because they are all held in memory."""
+
+_MOST_TABLES = 20
+
+_ANSWERS = frozenset({"DataFrame", "Series", "bool", "dict", "float", "int", "list", "str"})
+"""The types of an answer. Files and figures have no single right form."""
+
+_Case = Literal["sample", "new_rows"]
+
+
+def write_task(folder: Path, task: KnownTask) -> Path:
+    """Write a task into a new subfolder with its name."""
+    from autocoder_jupyter.codec import encode
+
+    files = Folder(folder)
+    record: dict[str, Any] = {"format": FORMAT, "request": task.request, "returns": task.returns}
+    for name, case in _cases(task):
+        headers = []
+        for number, (value, kind) in enumerate(
+            [*((table, "DataFrame") for table in case.tables.values()), (case.answer, task.kind)]
+        ):
+            encoded = encode(value, kind)
+            files.write(f"{task.name}/{name}.{number}.bin", *encoded.buffers)
+            headers.append(encoded.header)
+        record[name] = {"tables": list(case.tables), "values": headers}
+    files.write(f"{task.name}/{TASK_FILE}", json.dumps(record, ensure_ascii=False, indent=1).encode())
+    return folder / task.name
+
+
+def read_tasks(folder: Path) -> tuple[KnownTask, ...]:
+    """The tasks of a folder, by name.
+
+    Raises:
+        InvalidRequest: there is no task, or one cannot be read.
+    """
+    files = Folder(folder)
+    try:
+        names = sorted(name for name in files.names("") if files.exists(f"{name}/{TASK_FILE}"))
+    except OSError as error:
+        raise InvalidRequest(f"The tasks in {visible(folder)} cannot be read.", why=str(error.strerror)) from None
+    if not names or len(names) > MOST_TASKS:
+        raise InvalidRequest(
+            f"There are {len(names) or 'no'} tasks in {visible(folder)}.",
+            why=f"A folder of tasks has 1 to {MOST_TASKS} subfolders with a {TASK_FILE}.",
+            hint="autocoder_jupyter.evaluate.trial.write_task writes one.",
+        )
+    tasks, left = [], _FOLDER_BYTES
+    for name in names:
+        task, taken = _read(files, name, left)
+        tasks.append(task)
+        left -= taken
+    return tuple(tasks)
+
+
+def _read(files: Folder, name: str, left: int) -> tuple[KnownTask, int]:
+    """A task, and the bytes of its values, which may be as many as are left."""
+    from autocoder_jupyter.sandbox.host.replies import receive
+
+    taken = 0
+
+    def case(record: Mapping[str, Any], which: _Case) -> KnownCase:
+        nonlocal taken
+        tables = record["tables"]
+        _require_names(tables)
+        values = []
+        for number, header in enumerate(record["values"]):
+            if header["type"] not in (_ANSWERS if number == len(tables) else {"DataFrame"}):
+                raise ValueError(f"value {number} of {which} has the type {header['type']}")
+            most = min(_VALUE_BYTES, left - taken)
+            payload = memoryview(files.read_bytes(f"{name}/{which}.{number}.bin", most))
+            taken += len(payload)
+            values.append(receive(header, payload, trusted=False))
+        if len(values) != len(tables) + 1:
+            raise ValueError(f"{which} must have a value for each table, then the answer")
+        return KnownCase(dict(zip(tables, values[:-1], strict=True)), values[-1])
+
+    try:
+        record = parse(files.read_bytes(f"{name}/{TASK_FILE}", _TASK_BYTES))
+        if record["format"] != FORMAT:
+            raise ValueError(f"it is not in format {FORMAT}")
+        request, returns = record["request"], record["returns"]
+        if not isinstance(returns, str | dict):
+            raise TypeError("returns must be a type, or dtypes by column")
+        check.request("request", request)
+        if isinstance(returns, str) and returns not in _ANSWERS:
+            raise ValueError(f"{OUTPUT} cannot be a {returns}")
+        sample, new_rows = case(record["sample"], "sample"), case(record["new_rows"], "new_rows")
+        if sample.tables.keys() != new_rows.tables.keys():
+            raise ValueError("sample and new_rows have tables with other names")
+        return KnownTask(name, request, returns, sample, new_rows), taken
+    except (InvalidRequest, OSError, ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+        why = error.what if isinstance(error, InvalidRequest) else f"{type(error).__name__}: {error}"
+        if isinstance(error, OSError):
+            why = f"{error.filename}: {error.strerror}"
+        raise InvalidRequest(f"The task {visible(name)!r} cannot be read.", why=visible(why)[:500]) from None
+
+
+def _require_names(tables: Any) -> None:
+    """Names of tables are inputs of the function."""
+    named = isinstance(tables, list) and all(isinstance(name, str) and check.is_input_name(name) for name in tables)
+    if not named or len(set(tables)) < len(tables) or len(tables) > _MOST_TABLES:
+        raise ValueError(f"tables must be at most {_MOST_TABLES} different names")
+
+
+def _cases(task: KnownTask) -> Iterator[tuple[_Case, KnownCase]]:
+    yield "sample", task.sample
+    yield "new_rows", task.new_rows
+
+
+# The trial
 
 USUAL_TOKENS = 20_000
 """Tokens of one task with a model that needs one attempt, rounded up; with more attempts it takes more."""
 
 SPENT = "budget"
 """The stage of a task that was not finished, or not begun, because the budget was spent."""
-
 
 UNASKED = "model"
 """The stage of a task for which the model could not be asked, after others for which it could."""
@@ -104,7 +227,7 @@ class TaskScore:
     """What a model made of a task.
 
     Args:
-        on_sample: whether the function is right on the tables that the model was told about.
+        on_sample: whether the function is right on the tables that were described to the model.
         on_new_rows: whether it is right on the others.
         failed_stage: the stage that failed; `sample` or `new rows` for a wrong answer of a verified function,
             `budget` if the budget was spent, `model` if it could no longer be asked, "" if all is right.
@@ -224,15 +347,13 @@ def _stages(report: Report) -> Iterator[tuple[str, bool]]:
             yield step.name, step.ok
 
 
-# The table of a trial: a line for each model, then a line for each task; as cells, and as Markdown to paste.
-
+# The table of a trial: a line for each model, then a line for each task
 
 MODEL_HEADINGS = ("model", "right on the sample", "right on new rows", "tokens", "dollars", "seconds")
 TASK_HEADINGS = ("model", "task", "sample", "new rows", "failed stage", "tokens", "dollars", "seconds", "error")
 
 
 def model_rows(scores: Sequence[TaskScore]) -> list[tuple[str, ...]]:
-    """A row for each model."""
     rows: list[tuple[str, ...]] = []
     for model in dict.fromkeys(score.model for score in scores):
         own = [score for score in scores if score.model == model]
@@ -252,7 +373,6 @@ def model_rows(scores: Sequence[TaskScore]) -> list[tuple[str, ...]]:
 
 
 def task_rows(scores: Sequence[TaskScore]) -> list[tuple[str, ...]]:
-    """A row for each task."""
     return [
         (
             score.model,
@@ -291,131 +411,3 @@ def _cell(text: str) -> str:
 
 def _dollars(cost: float | None) -> str:
     return "unknown" if cost is None else f"{cost:.4f}"
-
-
-# Tasks as files: a folder with a subfolder for each task. They hold data and no code.
-#
-#     TASKS/net revenue/task.json       format, request, returns, and a description of each file of values
-#     TASKS/net revenue/sample.0.bin    the first table of the sample, then the others, then the right answer
-#     TASKS/net revenue/new_rows.0.bin  the same for the new rows
-#
-# The files of values are those of a saved result. Whoever wrote the folder is not trusted: no link is followed, and
-# every value is checked.
-
-
-FORMAT = 1
-TASK_FILE = "task.json"
-SHIPPED = Path(__file__).parent / "tasks"
-"""The tasks that come with the package."""
-
-MOST_TASKS = 1000
-_TASK_BYTES = 2**20
-_VALUE_BYTES = 2**28
-_FOLDER_BYTES = 2**30
-"""All values of a folder together, because they are all held in memory."""
-
-_MOST_TABLES = 20
-
-_ANSWERS = frozenset({"DataFrame", "Series", "bool", "dict", "float", "int", "list", "str"})
-"""The types of an answer. Files and figures have no single right form."""
-
-_Case = Literal["sample", "new_rows"]
-
-
-def write_task(folder: Path, task: KnownTask) -> Path:
-    """Write a task into a new subfolder with its name."""
-    from autocoder_jupyter.codec import encode
-
-    files = Folder(folder)
-    record: dict[str, Any] = {"format": FORMAT, "request": task.request, "returns": task.returns}
-    for name, case in _cases(task):
-        headers = []
-        for number, (value, kind) in enumerate(
-            [*((table, "DataFrame") for table in case.tables.values()), (case.answer, task.kind)]
-        ):
-            encoded = encode(value, kind)
-            files.write(f"{task.name}/{name}.{number}.bin", *encoded.buffers)
-            headers.append(encoded.header)
-        record[name] = {"tables": list(case.tables), "values": headers}
-    files.write(f"{task.name}/{TASK_FILE}", json.dumps(record, ensure_ascii=False, indent=1).encode())
-    return folder / task.name
-
-
-def read_tasks(folder: Path) -> tuple[KnownTask, ...]:
-    """The tasks of a folder, by name.
-
-    Raises:
-        InvalidRequest: there is no task, or one cannot be read.
-    """
-    files = Folder(folder)
-    try:
-        names = sorted(name for name in files.names("") if files.exists(f"{name}/{TASK_FILE}"))
-    except OSError as error:
-        raise InvalidRequest(f"The tasks in {visible(folder)} cannot be read.", why=str(error.strerror)) from None
-    if not names or len(names) > MOST_TASKS:
-        raise InvalidRequest(
-            f"There are {len(names) or 'no'} tasks in {visible(folder)}.",
-            why=f"A folder of tasks has 1 to {MOST_TASKS} subfolders with a {TASK_FILE}.",
-            hint="autocoder_jupyter.evaluate.trial.write_task writes one.",
-        )
-    tasks, left = [], _FOLDER_BYTES
-    for name in names:
-        task, taken = _read(files, name, left)
-        tasks.append(task)
-        left -= taken
-    return tuple(tasks)
-
-
-def _read(files: Folder, name: str, left: int) -> tuple[KnownTask, int]:
-    """A task, and the bytes of its values, which may be as many as are left."""
-    from autocoder_jupyter.sandbox.host.replies import receive
-
-    taken = 0
-
-    def case(record: Mapping[str, Any], which: _Case) -> KnownCase:
-        nonlocal taken
-        tables = record["tables"]
-        _require_names(tables)
-        values = []
-        for number, header in enumerate(record["values"]):
-            if header["type"] not in (_ANSWERS if number == len(tables) else {"DataFrame"}):
-                raise ValueError(f"value {number} of {which} has the type {header['type']}")
-            most = min(_VALUE_BYTES, left - taken)
-            payload = memoryview(files.read_bytes(f"{name}/{which}.{number}.bin", most))
-            taken += len(payload)
-            values.append(receive(header, payload, trusted=False))
-        if len(values) != len(tables) + 1:
-            raise ValueError(f"{which} must have a value for each table, then the answer")
-        return KnownCase(dict(zip(tables, values[:-1], strict=True)), values[-1])
-
-    try:
-        record = parse(files.read_bytes(f"{name}/{TASK_FILE}", _TASK_BYTES))
-        if record["format"] != FORMAT:
-            raise ValueError(f"it is not in format {FORMAT}")
-        request, returns = record["request"], record["returns"]
-        if not isinstance(returns, str | dict):
-            raise TypeError("returns must be a type, or dtypes by column")
-        check.request("request", request)
-        if isinstance(returns, str) and returns not in _ANSWERS:
-            raise ValueError(f"{OUTPUT} cannot be a {returns}")
-        sample, new_rows = case(record["sample"], "sample"), case(record["new_rows"], "new_rows")
-        if sample.tables.keys() != new_rows.tables.keys():
-            raise ValueError("sample and new_rows have tables with other names")
-        return KnownTask(name, request, returns, sample, new_rows), taken
-    except (InvalidRequest, OSError, ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
-        why = error.what if isinstance(error, InvalidRequest) else f"{type(error).__name__}: {error}"
-        if isinstance(error, OSError):
-            why = f"{error.filename}: {error.strerror}"
-        raise InvalidRequest(f"The task {visible(name)!r} cannot be read.", why=visible(why)[:500]) from None
-
-
-def _require_names(tables: Any) -> None:
-    """Names of tables are inputs of the function."""
-    named = isinstance(tables, list) and all(isinstance(name, str) and check.is_input_name(name) for name in tables)
-    if not named or len(set(tables)) < len(tables) or len(tables) > _MOST_TABLES:
-        raise ValueError(f"tables must be at most {_MOST_TABLES} different names")
-
-
-def _cases(task: KnownTask) -> Iterator[tuple[_Case, KnownCase]]:
-    yield "sample", task.sample
-    yield "new_rows", task.new_rows

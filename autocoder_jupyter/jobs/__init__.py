@@ -1,7 +1,10 @@
-"""Generations in the background: one job a name, on the loop of the daemon thread.
+"""Generations and runs of code mode in the background: one job per name, on the loop of the daemon thread.
 
-Background jobs (`background_job`): generations (`job`) and runs of code mode (`code_job`, its result, the record that
-`--continue` reads); submit, cancel, approve, replace; the registry by name.
+The package may import `agent`, `codemode` and what is below them.
+
+- `job`: the base of all jobs, their questions to the user, and generations
+- `code_job`: runs of code mode, their result, and the record that `--continue` reads
+- `registry`: the jobs of this process by name
 """
 
 from __future__ import annotations

@@ -30,14 +30,11 @@ if TYPE_CHECKING:
     from autocoder_jupyter.types import Usage
 
 
-# The state of a conversation in a file beside the notebook, so that a cell can continue it after a restart.
+# The record of a conversation, in `.autocode/<name>/conversation.json`
 #
-#     .autocode/<name>/conversation.json
-#
-# The file is untrusted: its size is limited, and nothing in it is run or looked up. It names the tools and frames of
-# the conversation, so that a cell that does not pass them can be told which are missing. The variables of the
-# conversation's code are restored from its journal, which has its own checks.
-
+# With it, a cell can continue the conversation after a restart. The file is untrusted: its size is limited, and nothing
+# in it is run or looked up. It names the tools and frames of the conversation, so that an error can list those that a
+# cell does not pass. The variables of the code are restored from the journal, which has its own checks.
 
 FILE = "conversation.json"
 
@@ -82,7 +79,7 @@ def load_record(root: Path, name: str) -> CodeRecord | None:
 def _checked(record: dict[str, Any]) -> CodeRecord:
     history, tools = record["history"], record["tools"]
     if len(history) > MOST_MESSAGES or not all(message["role"] in ("user", "assistant") for message in history):
-        raise ValueError("these are no messages")
+        raise ValueError("the messages are invalid")
     return CodeRecord(
         conversation=_name(record["conversation"]),
         message=_text(record["message"]),
@@ -96,18 +93,17 @@ def _checked(record: dict[str, Any]) -> CodeRecord:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise ValueError("a text was expected")
+        raise ValueError("expected a string")
     return value
 
 
 def _name(value: Any) -> str:
     if not _text(value).isidentifier():
-        raise ValueError("a name was expected")
+        raise ValueError("expected an identifier")
     return str(value)
 
 
-# The result of a cell with `--mode tools`: first pending, then the answer with value, charts and calls.
-
+# The result: first pending, then the answer with value, charts and calls
 
 LONGEST_SUMMARY = 160
 """The maximum number of characters of the summary in a `repr`."""
@@ -232,13 +228,13 @@ class CodeModeResult(Waited[Answered]):
         if not self.done:
             return f"<autocode {self.name} {self.state}>"
         result = self.result
-        said = " ".join((result.summary or result.error or "").split())
-        short = said if len(said) <= LONGEST_SUMMARY else f"{said[:LONGEST_SUMMARY]}…"
+        text = " ".join((result.summary or result.error or "").split())
+        short = text if len(text) <= LONGEST_SUMMARY else f"{text[:LONGEST_SUMMARY]}…"
         calls = f"{len(result.calls)} call{'' if len(result.calls) == 1 else 's'}"
         return visible(f"<autocode {self.name} {self.state.replace('_', ' ')} · {calls} · {short}>")
 
 
-# What the docstring of this file says.
+# The job
 
 
 @dataclass(frozen=True)
@@ -392,7 +388,7 @@ class CodeJob(BackgroundJob[AgentResult, Answered, CodeRun]):
         text = str(error) if isinstance(error, AutocodeError) else f"{type(error).__name__}: {error}"
         return Answered(state, AgentResult(error=text, state=state), error)
 
-    def _told_last(self, resolution: Answered) -> Finished:
+    def _last_event(self, resolution: Answered) -> Finished:
         error = resolution.exception
         reason = error.what if isinstance(error, AutocodeError) else resolution.result.error or ""
         return Finished(resolution.state, reason)
@@ -451,7 +447,7 @@ class CodeJob(BackgroundJob[AgentResult, Answered, CodeRun]):
         return self._decide("deny", question)
 
     def leave_undecided(self) -> bool:
-        """Do not make the waiting call, because nobody can be asked. A later run asks again. False if no call waits."""
+        """Skip the waiting call, because there is no user to ask. A later run asks again. False if no call waits."""
         return self._decide(None)
 
     def _decide(self, decision: Decision | None, question: str = "") -> bool:

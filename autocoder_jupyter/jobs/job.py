@@ -1,4 +1,4 @@
-"""One generation in the background: its request, its result, and its questions to the user."""
+"""Background jobs: start, cancel, questions to the user, one end; and the job of a generation."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from autocoder_jupyter.agent.generation import generate_report, resolution_of, resolution_of_error
+from autocoder_jupyter.calls.function import Interface
 from autocoder_jupyter.calls.options import CallOptions
-from autocoder_jupyter.calls.outputs import Interface
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.awaited import Awaited
 from autocoder_jupyter.engine.journal import Journal
@@ -26,7 +26,8 @@ from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Ended, Pending, Resolution, State
 from autocoder_jupyter.result.recorded import last_good
 from autocoder_jupyter.run.events import Finished
-from autocoder_jupyter.run.function_run import FunctionRun, RunRecord
+from autocoder_jupyter.run.function_run import FunctionRun
+from autocoder_jupyter.run.record import RunRecord
 from autocoder_jupyter.run.tracker import RunTracker
 from autocoder_jupyter.types import PlanQuestion, Report
 
@@ -34,8 +35,7 @@ if TYPE_CHECKING:
     from autocoder_jupyter.engine.start import Draft
 
 
-# A question to the user that a job waits for.
-
+# Questions to the user
 
 Q = TypeVar("Q")
 A = TypeVar("A")
@@ -72,12 +72,10 @@ class UserQuestion(Generic[Q, A]):
         return not self._answer.done()
 
     async def answered(self) -> A:
-        """Wait for the answer."""
         return await asyncio.wrap_future(self._answer)
 
 
-# The base of all background jobs: start, cancel, questions to the user, and one end.
-
+# The base of all jobs
 
 CANCELLED = "Cancelled."
 """The default reason of a cancel."""
@@ -119,7 +117,7 @@ class BackgroundJob(ABC, Generic[T, R, S]):
         """The outcome of work that raised or was cancelled."""
 
     @abstractmethod
-    def _told_last(self, resolution: R) -> Finished:
+    def _last_event(self, resolution: R) -> Finished:
         """The last event, for work that did not emit it."""
 
     def _doing(self) -> str:
@@ -135,7 +133,6 @@ class BackgroundJob(ABC, Generic[T, R, S]):
 
     @property
     def state(self) -> State:
-        """The state."""
         return self._pending.state
 
     @property
@@ -170,7 +167,7 @@ class BackgroundJob(ABC, Generic[T, R, S]):
 
     def _settle(self, task: asyncio.Task[T]) -> None:
         resolution = self._resolution(task)
-        self._pending.resolve(resolution, tell=lambda: self.tracker.finish(self._told_last(resolution)))
+        self._pending.resolve(resolution, notify=lambda: self.tracker.finish(self._last_event(resolution)))
 
     def _resolution(self, task: asyncio.Task[T]) -> R:
         error: BaseException | None
@@ -216,7 +213,7 @@ class BackgroundJob(ABC, Generic[T, R, S]):
         return f"<job {self.name} {self.state}>"
 
 
-# What the docstring of this file says.
+# Generations
 
 
 class GenerationJob(BackgroundJob[Report, Resolution, FunctionRun]):
@@ -244,7 +241,7 @@ class GenerationJob(BackgroundJob[Report, Resolution, FunctionRun]):
         self.config = config
         self._draft = draft
         self._journal = Journal(journal_root, request.name)
-        self._before = _Before(older, journal_root, request.name, config)
+        self._before = _Previous(older, journal_root, request.name, config)
         self.result = CodeGenEvalResult(
             request.name,
             self._pending,
@@ -287,12 +284,12 @@ class GenerationJob(BackgroundJob[Report, Resolution, FunctionRun]):
     def _offer(self, report: Report | None) -> None:
         """See `Services.offer`: a draft, a verified function, or None to take that back."""
         if report is not None and not report.success:
-            self._pending.sketch(Resolution("not_verified", report))
+            self._pending.set_draft(Resolution("not_verified", report))
             return
         offered = self._pending.usable
         self._pending.offer(Resolution("ready", report) if report is not None else None)
         if report is None and offered is not None:
-            self._before.became(
+            self._before.replace_with(
                 CodeGenEvalResult(
                     self.name,
                     Pending.resolved(offered),
@@ -312,7 +309,7 @@ class GenerationJob(BackgroundJob[Report, Resolution, FunctionRun]):
     def _raised(self, error: Exception) -> Resolution:
         return resolution_of_error(self.request, self.run_id, error)
 
-    def _told_last(self, resolution: Resolution) -> Finished:
+    def _last_event(self, resolution: Resolution) -> Finished:
         error = resolution.exception
         reason = error.what if isinstance(error, Cancelled) else resolution.report.error or ""
         return Finished(resolution.state, reason)
@@ -363,7 +360,7 @@ class GenerationJob(BackgroundJob[Report, Resolution, FunctionRun]):
         return await self._ask(UserQuestion(questions, "plan", "waiting for answers"))
 
 
-class _Before:
+class _Previous:
     """The previous good result of a name: from an older job of this kernel, else from disk."""
 
     def __init__(self, older: GenerationJob | None, root: Path, name: str, config: AgentConfig) -> None:
@@ -373,16 +370,16 @@ class _Before:
     def __call__(self) -> CodeGenEvalResult | None:
         return self._recorded() if self._older is None else self._older.last_good
 
-    def became(self, result: CodeGenEvalResult) -> None:
-        """There is a newer good result: a version that the second opinion changed."""
-        self._older, self._recorded = result, _nothing
+    def replace_with(self, result: CodeGenEvalResult) -> None:
+        """Use a newer good result: a version that the second opinion changed."""
+        self._older, self._recorded = result, _no_result
 
     def forget(self) -> None:
-        """Release it and its samples, because there is a newer good result."""
-        self._older, self._recorded = None, _nothing
+        """Release it and its samples, because the new result is good."""
+        self._older, self._recorded = None, _no_result
 
 
-def _nothing() -> None:
+def _no_result() -> None:
     return None
 
 

@@ -1,5 +1,7 @@
-"""The types of inputs and outputs: one record per type (`table`), and the classes `File`, `Dir` and `Figure`.
+"""The types of inputs and outputs, such as `DataFrame`, `date` or `File`.
 
-The types of inputs and outputs (`DataFrame`, `date`, `File` …), one record per type: annotation, class, check,
-parser, display; `values`: `File`, `Dir`, `Figure`; `element_types`: the element types of lists and dicts.
+Code that treats types differently asks their record. The package may import `errors` and `untrusted` only.
+
+- `table`: one record per type, and the element types of lists and dicts
+- `values`: the classes `File`, `Dir` and `Figure`, and the checks and conversions that the records refer to
 """

@@ -1,4 +1,4 @@
-"""The table of the types, one record each. pandas and pydantic are imported only when they are needed."""
+"""The table of the types of inputs and outputs, one record each, and the element types of lists and dicts."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from typing import Any, get_args
 from autocoder_jupyter.kinds import values
 from autocoder_jupyter.kinds.values import Dir, File, Kind, TypeName
 from autocoder_jupyter.untrusted.parsing import parse_expression
+
+# The types. pandas and pydantic are imported only when they are needed.
 
 _VALUES = "autocoder_jupyter.kinds.values"
 
@@ -64,7 +66,7 @@ KINDS: dict[TypeName, Kind] = {
         words="bool boolean bool_ flag",
         accept=values.truth,
         json=(bool,),
-        parse=values.texts_truth,
+        parse=values.truth_from_text,
         expects="True or False",
         reader="_cli_bool",
         names_columns=False,
@@ -121,7 +123,7 @@ KINDS: dict[TypeName, Kind] = {
         source=values.duration_source,
         from_iso=values.iso_duration,
         iso_example="Write it as an ISO duration: P1D, PT36H, PT90S.",
-        parse=values.texts_duration,
+        parse=values.duration_from_text,
         expects="a duration such as 90 (seconds), 1:30:00 or P2DT3H",
         placeholder="seconds, 1:30:00 or P2DT3H",
         show=values.duration_as_text,
@@ -254,10 +256,9 @@ def _only_has_the_name(given: type, kind: Kind) -> bool:
     return not (kind.form == "path" and issubclass(given, PurePath))
 
 
-# The element types of lists and dicts: `str` in `list[str]`, `float` in `dict[str, float]`. Keys are always texts.
+# Element types: `str` in `list[str]`, `float` in `dict[str, float]`
 #
-# An output may also be a list or dict of tables or figures: `list[Figure]`, `dict[str, DataFrame]`.
-
+# Keys are always texts. An output may also be a list or dict of tables or figures: `list[Figure]`.
 
 _SCALARS: dict[str, Any] = {"str": str, "int": int, "float": (int, float), "bool": bool}
 _SAME = {

@@ -1,4 +1,4 @@
-"""The classes `File`, `Dir` and `Figure` for inputs and outputs of a function."""
+"""The classes `File`, `Dir` and `Figure`, and what the record of a type refers to: checks, hints and conversions."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ from autocoder_jupyter.untrusted.folder import Folder
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
+
+# Files, folders and figures
 
 FigureKind = Literal["matplotlib", "plotly", "altair"]
 """The library of a figure. Libraries that draw with matplotlib count as matplotlib."""
@@ -148,8 +150,7 @@ def _listed(suffixes: list[str]) -> str:
     return " and ".join(suffix[1:].upper() for suffix in suffixes)
 
 
-# The properties of a type of inputs and outputs, such as `DataFrame` or `date`.
-
+# The record of a type, such as `DataFrame` or `date`
 
 TypeName = Literal[
     "str",
@@ -250,14 +251,13 @@ class Kind:
         return isinstance(value, self.json) and isinstance(value, bool) == (bool in self.json)
 
 
-# Checks of the type of a value, and hints for values of another type.
+# Checks of values, and hints for values of another type
 #
 # A check returns the value in the form that is sent to the sandbox: an int becomes a float, a numpy scalar a Python
 # value, a tuple a list. Nothing else is converted.
 
 
 def text(value: Any) -> Any:
-    """A text."""
     return str(value) if isinstance(value, str) else REFUSED
 
 
@@ -268,12 +268,10 @@ def truth(value: Any) -> Any:
 
 
 def whole(value: Any) -> Any:
-    """A whole number."""
     return int(value) if isinstance(value, numbers.Integral) and _is_number(value) else REFUSED
 
 
 def number(value: Any) -> Any:
-    """A number."""
     return float(value) if isinstance(value, numbers.Real) and _is_number(value) else REFUSED
 
 
@@ -293,7 +291,6 @@ def day(value: Any) -> Any:
 
 
 def duration(value: Any) -> Any:
-    """A duration."""
     return value if isinstance(value, dt.timedelta) and value == value else REFUSED
 
 
@@ -313,12 +310,10 @@ def of_pandas(name: str) -> Callable[[Any], Any]:
 
 
 def mapping(value: Any) -> Any:
-    """A dict or another mapping."""
     return dict(value) if isinstance(value, Mapping) else REFUSED
 
 
 def sequence(value: Any) -> Any:
-    """A list or tuple."""
     return list(value) if isinstance(value, list | tuple) else REFUSED
 
 
@@ -373,27 +368,25 @@ def hint_of_duration(name: str, value: Any) -> str:
     return "Pass pd.Timedelta(…) of it, with a unit." if convertible else ""
 
 
-# Convert values from text and JSON, and back. Invalid input raises ValueError or TypeError.
-
+# Conversions from text and JSON, and back. Invalid input raises ValueError or TypeError.
 
 _ISO_DURATION = re.compile(r"P(?=.)(?:\d+W)?(?:\d+D)?(?:T(?=.)(?:\d+H)?(?:\d+M)?(?:\d+(?:\.\d+)?S)?)?")
 
 
 def finite(text: str) -> float:
-    """A finite number."""
     if not math.isfinite(number := float(text)):
         raise ValueError
     return number
 
 
-def texts_truth(text: str) -> bool:
+def truth_from_text(text: str) -> bool:
     """`true` or `false`."""
     if text.casefold() not in ("true", "false"):
         raise ValueError
     return text.casefold() == "true"
 
 
-def texts_duration(text: str) -> dt.timedelta:
+def duration_from_text(text: str) -> dt.timedelta:
     """Seconds, `1:30:00` or `P2DT3H`."""
     from pydantic import ValidationError
 
@@ -409,7 +402,6 @@ def duration_from_json(value: Any) -> dt.timedelta:
 
 
 def duration_as_text(value: dt.timedelta) -> str:
-    """The ISO text of a duration."""
     return str(_durations().dump_python(value, mode="json"))
 
 
@@ -426,8 +418,6 @@ def _durations() -> TypeAdapter[dt.timedelta]:
 
 
 def json_of(kind: type) -> Callable[[str], Any]:
-    """A parser of JSON values of this type."""
-
     def reader(text: str) -> Any:
         value = plain_json.parse(text)
         if not isinstance(value, kind):
@@ -438,13 +428,10 @@ def json_of(kind: type) -> Callable[[str], Any]:
 
 
 def as_json(value: Any) -> str:
-    """A dict or list as JSON."""
     return json.dumps(value, ensure_ascii=False)
 
 
 def path_of(kind: Callable[[str], Any]) -> Callable[[str], Any]:
-    """A parser of paths."""
-
     def reader(text: str) -> Any:
         if not text:
             raise ValueError
@@ -454,17 +441,14 @@ def path_of(kind: Callable[[str], Any]) -> Callable[[str], Any]:
 
 
 def iso_datetime(text: str) -> str:
-    """A time in canonical ISO format."""
     return dt.datetime.fromisoformat(text).isoformat()
 
 
 def iso_date(text: str) -> str:
-    """A date in canonical ISO format."""
     return dt.date.fromisoformat(text).isoformat()
 
 
 def iso_duration(text: str) -> str:
-    """An ISO duration."""
     if not _ISO_DURATION.fullmatch(text):
         raise ValueError
     return text

@@ -1,9 +1,15 @@
 """The kernel's side of the lab extension: a comm that sends jobs and variables, and answers requests of pages.
 
-    page  ─ hello, settings, request ─▶  channel ─▶ link ─▶ requests, settings
-    page  ◀─ welcome, jobs, data, reply ─  channel ◀─ link ◀─ vocabulary, results, data
+    page  ─ hello, settings, request ─▶  link ─▶ requests
+    page  ◀─ welcome, jobs, data, reply ─  link ◀─ messages
 
-Nothing is sent before a page has sent `hello`, and nothing in a run without a user. All else works without it.
+Nothing is sent before a page has sent `hello`, and nothing in a run without a user. Everything else works without this
+package, which may import all others.
+
+- `link`: the comm, and the thread that sends and answers
+- `messages`: what is sent: jobs, variables, options and subcommands
+- `requests`: actions on results, problems of a cell, settings of the page
+- `server`: whether the Jupyter server can serve the extension
 """
 
 from __future__ import annotations

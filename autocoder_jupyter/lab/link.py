@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from autocoder_jupyter.run.function_run import FunctionRun
 
 
-# The comm to the pages of this kernel. The kernel opens it, all pages share it, and it stays open if one closes it.
-
+# The comm: the kernel opens it, all pages share it, and it stays open if one page closes it
 
 TARGET = "autocoder_jupyter"
 """The target name of the comm."""
@@ -58,12 +57,7 @@ OnRefused = Callable[[], None]
 
 
 class CommChannel:
-    """A channel over a Jupyter comm.
-
-    Args:
-        on_message: called with the data of each message.
-        on_refused: called when a front end closes the comm.
-    """
+    """A channel over a Jupyter comm."""
 
     def __init__(self, on_message: OnMessage, on_refused: OnRefused) -> None:
         import comm
@@ -75,17 +69,14 @@ class CommChannel:
         self._comm: Any = self._listening(comm.create_comm(target_name=TARGET, primary=False))
 
     def open(self, data: dict[str, Any]) -> None:
-        """Open it for the connected pages; pages that connect later find it."""
         with self._lock:
             self._comm.open(data=data)
 
     def send(self, message: Message) -> None:
-        """Send to all pages, from any thread; messages stay complete and in order."""
-        with self._lock:
+        with self._lock:  # messages stay complete and in order
             self._comm.send(data=message)
 
     def close(self) -> None:
-        """Close it for all pages."""
         with self._lock:
             self._comm.on_msg(None)
             self._comm.on_close(None)
@@ -123,8 +114,7 @@ def _handle_on_subshell(opened: Any) -> None:
             opened._reply_subshell_for = lambda data, asked: asked
 
 
-# What the docstring of this file says.
-
+# The link
 
 PROTOCOL = 2
 """Version of the messages; a page with another version does not connect."""
@@ -186,7 +176,7 @@ class PageLink:
         front_end = self._notebook.front_end
         front_end.views.append(self._on_card_changed)
         front_end.has_page = lambda: self.has_page
-        front_end.say_settings = self._await_settings
+        front_end.await_settings = self._await_settings
         self._notebook.shell.events.register("post_run_cell", self._after_cell)
         self._open()
 
@@ -195,7 +185,7 @@ class PageLink:
         front_end = self._notebook.front_end
         front_end.views.remove(self._on_card_changed)
         front_end.has_page = lambda: False
-        front_end.say_settings = lambda: None
+        front_end.await_settings = lambda: None
         self._notebook.shell.events.unregister("post_run_cell", self._after_cell)
         channel, self._channel = self._channel, None
         self._inbox.put(None)
@@ -223,7 +213,6 @@ class PageLink:
             _logging_errors(self._read_variables)
 
     def _read_variables(self) -> None:
-        """Read the variables of the notebook."""
         from autocoder_jupyter.magics.references import describe, others
 
         namespace = self._notebook.namespace

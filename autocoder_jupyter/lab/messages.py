@@ -15,8 +15,9 @@ from autocoder_jupyter.magics.line import SUBCOMMANDS, Subcommand
 from autocoder_jupyter.magics.notebook import Launch, Notebook, is_code_result, is_ours
 from autocoder_jupyter.magics.options import OPTIONS, SETTINGS
 from autocoder_jupyter.run.code_run import CodeRun
-from autocoder_jupyter.run.function_run import FunctionRun, Phase
+from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.run.of_report import run_of
+from autocoder_jupyter.run.record import Phase
 from autocoder_jupyter.settings.config import RECORDS
 from autocoder_jupyter.settings.setting import Option
 from autocoder_jupyter.untrusted.parsing import visible_block
@@ -167,8 +168,7 @@ class ReplyMessage(RequestOutcome):
 Message = Welcome | SettingsMessage | JobsMessage | Data | ReplyMessage
 
 
-# Jobs and results as JSON for a page: those that a cell started, and other results in the namespace.
-
+# Jobs, and other results in the namespace
 
 MOST_HELD = 200
 """Maximum number of results without a job; only a loop creates more."""
@@ -274,7 +274,7 @@ def _of_state(name: str, state: Shown) -> JobState:
     }
 
 
-# Options, types and subcommands as data, for highlighting and completion in the editor of a page.
+# Options, types and subcommands, for highlighting and completion in the editor of a page
 
 
 class OptionWords(TypedDict):

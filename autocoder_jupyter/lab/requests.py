@@ -1,4 +1,4 @@
-"""The requests of a page: actions on results, and the problems of a cell that is being written."""
+"""Answers the requests of a page: actions on results, problems of the cell that is being written, and its settings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from autocoder_jupyter.calls.outputs import field_names
-from autocoder_jupyter.display.codemode.card import description, thumbnail
+from autocoder_jupyter.display.charts import description, thumbnail
 from autocoder_jupyter.display.inspector.form import call_line
 from autocoder_jupyter.display.live import card_bundle
 from autocoder_jupyter.errors import AutocodeError, InvalidRequest
@@ -20,24 +20,31 @@ from autocoder_jupyter.lab.messages import (
     TakenSettings,
 )
 from autocoder_jupyter.magics.doctor import examine
-from autocoder_jupyter.magics.inserting import insertable
 from autocoder_jupyter.magics.line.first_steps import ready
-from autocoder_jupyter.magics.line.information import find_callable, find_job, find_result, find_waiting
-from autocoder_jupyter.magics.notebook import Launch, Notebook, NotebookJob, is_code_result
+from autocoder_jupyter.magics.notebook import (
+    Launch,
+    Notebook,
+    NotebookJob,
+    find_callable,
+    find_job,
+    find_result,
+    find_waiting,
+    is_code_result,
+)
 from autocoder_jupyter.magics.problems import find_problems
 from autocoder_jupyter.magics.settings import did_you_mean, read_lab
 from autocoder_jupyter.magics.versions import VersionManager
 from autocoder_jupyter.redaction.logs import redacting_logger
 from autocoder_jupyter.redaction.messages import without_anything_secret
 from autocoder_jupyter.run.code_run import CodeRun
-from autocoder_jupyter.tasks.export import readable
+from autocoder_jupyter.tasks.export import insertable, readable
 from autocoder_jupyter.untrusted.parsing import visible
 from autocoder_jupyter.view.as_html import data_address
 
 _log = redacting_logger(__name__)
 
 VERSION_KEYS = ("number", "id", "started", "state", "by", "evidence", "spent", "why", "request")
-"""The keys of a version for a page, in the order of `version_manager.HEADINGS`."""
+"""The keys of a version for a page, in the order of `versions.HEADINGS`."""
 
 
 def answer(notebook: Notebook, asked: Mapping[str, Any]) -> RequestOutcome:
@@ -94,7 +101,7 @@ def _act(notebook: Notebook, asked: Mapping[str, Any]) -> str | None:
     action, name = asked.get("action"), asked.get("name")
     if not isinstance(action, str) or action not in _ACTIONS:
         raise InvalidRequest(f"There is no action {action!r}.", hint=did_you_mean(str(action), _ACTIONS))
-    if not isinstance(name, str) or not (name or action in _OF_NO_RESULT):
+    if not isinstance(name, str) or not (name or action in _WITHOUT_NAME):
         raise InvalidRequest(f"{action} needs the name of a result.")
     return _ACTIONS[action](notebook, name, asked)
 
@@ -269,11 +276,11 @@ _ACTIONS: dict[str, Callable[[Notebook, str, Mapping[str, Any]], str | None]] = 
     "ready": _ready,
 }
 
-_OF_NO_RESULT = {"doctor", "ready"}
+_WITHOUT_NAME = {"doctor", "ready"}
 """Actions that are about the notebook, so they need no name."""
 
 
-# Receives the settings of JupyterLab's settings page, and returns the effective values.
+# The settings of JupyterLab's settings page
 
 
 def take_settings(notebook: Notebook, given: Mapping[str, Any]) -> TakenSettings:

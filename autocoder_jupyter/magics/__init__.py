@@ -1,8 +1,15 @@
 """The magics: text of a cell in, a bound name and a running job out.
 
-Parses a cell into a `CellCommand` and runs it: `references`, `settings` (with `project` for pyproject.toml), line
-magics (one table in `line/`), completion, `problems` of a cell in the editor, waiting, `permissions` of a folder,
-`version_manager` (restore, pin, remove), `current_version` of a name; `codemode/`: cells with `--mode tools`.
+The package may import all others except `lab`. `%load_ext` imports it, so pandas, litellm, docker, pyarrow and pydantic
+are imported only when they are used.
+
+- `magic`: `%%autocode`, `%autocode`, `%%autocode_test`; `notebook`: the shell, its jobs and results
+- `options`, `command`, `examples`: the options of a cell, parsed; `settings`: their values; `help`: their text
+- `references`, `recognition`, `no_data`, `contracts`: the variables that a request names, or should name
+- `cell`: runs a cell; `own_tests`: tests and edits of the user; `versions`: finds, refines and manages versions
+- `result_display`, `progress`, `terminal`, `sixel`: what is shown of a result and of a run
+- `problems`, `completion`: help while a cell is written; `doctor`, `permissions`: checks of machine and folder
+- `line/`: subcommands of `%autocode`; `codemode/`: cells with `--mode tools`
 """
 
 from __future__ import annotations
@@ -12,10 +19,10 @@ from typing import Any
 from autocoder_jupyter.concurrency import awaited
 from autocoder_jupyter.display.wait_line import WaitLine, watch_in_notebook
 from autocoder_jupyter.magics.codemode.display import AnswerDisplay
-from autocoder_jupyter.magics.empty_cell import keep_empty_cell
-from autocoder_jupyter.magics.inspection import OUTPUTS_TYPE, PendingDisplay, ResultDisplay, outputs_page
-from autocoder_jupyter.magics.magic import AutocodeMagics
-from autocoder_jupyter.magics.notebook import CODE_RESULT_TYPE, RESULT_TYPE, Completion, Jobs
+from autocoder_jupyter.magics.completion import Completion
+from autocoder_jupyter.magics.magic import AutocodeMagics, keep_empty_cell
+from autocoder_jupyter.magics.notebook import CODE_RESULT_TYPE, RESULT_TYPE, Jobs
+from autocoder_jupyter.magics.result_display import OUTPUTS_TYPE, PendingDisplay, ResultDisplay, outputs_page
 from autocoder_jupyter.untrusted.plain_json import pretty_int
 
 _registered: dict[int, tuple[AutocodeMagics, Completion, ResultDisplay, Any, WaitLine]] = {}

@@ -1,4 +1,4 @@
-"""Run a cell `%%autocode NAME …`: parse it, start a job, and bind the name to the pending result."""
+"""Run a cell `%%autocode NAME …`: start a job, bind the name to the pending result, show a card, and perhaps wait."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from autocoder_jupyter.engine.start import Draft
 
 
-# Wait for a job in a cell, with a useful reaction to an interrupt (■).
+# Waiting in a cell: an interrupt (■) ends the waiting, a second one cancels the job
 
 
 @dataclass(frozen=True)
@@ -90,10 +90,10 @@ def _until_done(
     # The card above shows the progress.
     # `progress` asks the questions of the plan.
     wait = Wait(Awaited(job.name, str, "", lambda: "" if asks or job.pending_questions else job.obstacle()))
-    with print_obstacles(wait) as tell_obstacle:
+    with print_obstacles(wait) as print_obstacle:
         while not job.done and (deadline is None or time.monotonic() < deadline):
             progress()
-            tell_obstacle()
+            print_obstacle()
             launch.card.wait(POLL_SECONDS)
 
 
@@ -123,7 +123,7 @@ def _raise_if_failed(launch: Launch, ending: FailureWords) -> None:
         raise GenerationFailed(f"{name} {what}.", why=shown.reason, hint=hint)
 
 
-# Show a started job: bind its name, show its card and its buttons, and wait in the cell where that is wanted.
+# A started job: its name, its card and its buttons
 
 
 def waits(notebook: Notebook, settings: Settings) -> bool:
@@ -175,24 +175,24 @@ def _follow_splits(started: Launch) -> None:
 def wait_for(
     notebook: Notebook,
     started: Launch,
-    tell: Callable[[], None],
+    print_progress: Callable[[], None],
     ask: Callable[[], None],
     ending: FailureWords = NO_FUNCTION,
     *,
     asks_consent: bool = False,
 ) -> None:
-    """Wait in the cell until a job has ended."""
+    """Wait in the cell until a job has ended. Without a user, what waits for consent is declined."""
 
     def decline() -> None:
         if started.job.pending_approval is not None:
             started.job.decline()  # no user can be asked
 
-    def tell_and_ask() -> None:
+    def print_and_ask() -> None:
         if notebook.is_terminal:
-            tell()
+            print_progress()
         ask()
 
-    progress = decline if notebook.is_headless else tell_and_ask
+    progress = decline if notebook.is_headless else print_and_ask
     wait_in_cell(started, progress=progress, ending=ending, asks=asks_consent)
 
 
@@ -213,16 +213,15 @@ def _views(notebook: Notebook, started: Launch) -> Iterator[View[Any]]:
         yield Controls(started.job, started.card.state, for_page=has_page())
 
 
-# What the docstring of this file says.
+# Cells
 
 
 def run_cell(notebook: Notebook, line: str, body: str) -> None:
-    """Run a cell."""
     command = parse_cell(line, body)
     if command.help:
         print(help_text())
         return
-    notebook.front_end.say_settings()
+    notebook.front_end.await_settings()
     settings = notebook.settings(command.settings)
     if command.mode == "tools":
         _run_code(notebook, command, settings)
@@ -230,23 +229,25 @@ def run_cell(notebook: Notebook, line: str, body: str) -> None:
     request = build_request(command, notebook)
     require_fit(request)
     config = settings.agent_config()
-    to_know = _to_know(command, request, notebook, config)
+    to_notice = _notices_of(command, request, notebook, config)
     if settings["dry_run"]:
-        show_preview(notebook, request, config, to_know)
+        show_preview(notebook, request, config, to_notice)
         return
     refuse_to_shadow(notebook.namespace, command.name, replace=settings["replace"])
     meant = require_data(notebook, command, request)
     if meant is not command:
         command, request = meant, build_request(meant, notebook)
         require_fit(request)
-        to_know = _to_know(command, request, notebook, config)
+        to_notice = _notices_of(command, request, notebook, config)
     if notebook.is_headless:
         config = dataclasses.replace(config, ask=False)  # no user can answer
-    launch(notebook, request, config, waits=waits(notebook, settings), notices=(*to_know, *notice(notebook, settings)))
+    launch(
+        notebook, request, config, waits=waits(notebook, settings), notices=(*to_notice, *notice(notebook, settings))
+    )
 
 
-def _to_know(command: CellCommand, request: Request, notebook: Notebook, config: AgentConfig) -> tuple[str, ...]:
-    """Sentences about the cell that are no errors."""
+def _notices_of(command: CellCommand, request: Request, notebook: Notebook, config: AgentConfig) -> tuple[str, ...]:
+    """Sentences about the cell that are not errors."""
     return (
         *hints(command, notebook.namespace),
         *without_rows(request.samples),
@@ -276,8 +277,8 @@ def _run_code(notebook: Notebook, command: CellCommand, settings: Settings) -> N
     meant = require_frames(notebook, command, request)
     if meant is not command:
         command, request = meant, build_code_request(meant, notebook, settings)
-    to_know = _hints_beside(request.frames, command, notebook)
-    launch_code(notebook, request, settings, (*to_know, *notice(notebook, settings)))
+    to_notice = _hints_beside(request.frames, command, notebook)
+    launch_code(notebook, request, settings, (*to_notice, *notice(notebook, settings)))
 
 
 def _hints_beside(frames: Mapping[str, Any], command: CellCommand, notebook: Notebook) -> tuple[str, ...]:

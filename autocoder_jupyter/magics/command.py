@@ -29,13 +29,11 @@ from autocoder_jupyter.types import INPUT_TYPE_NAMES, TYPE_NAMES, InputSpec, Out
 from autocoder_jupyter.types.interface import demand_text
 from autocoder_jupyter.untrusted.parsing import hides, literal, require_expression, visible
 
-# Split a magic line into words, flags and values. The meaning of an option is not known here.
-
+# Words, flags and values of a line; the meaning of an option is not known here
 
 _QUOTED = r"""(?:"(?:[^"\\]|\\.)*"|'[^']*')"""
 _WORD = re.compile(rf"""\s*((?:[^\s"']|{_QUOTED})+)""", re.DOTALL)
 _WHOLLY_QUOTED = re.compile(_QUOTED, re.DOTALL)
-
 
 LONGEST_LINE = 100_000
 """Characters of the options of a cell, or of a magic line."""
@@ -56,15 +54,15 @@ class Arguments:
 
 @dataclass(frozen=True)
 class Written:
-    """A flag as it stands on the line, with its value.
+    """A flag as it is written on the line, with its value.
 
     Args:
         flag: as written: `-o`, `--share`.
-        option: what the flag stands for; None if there is no such option.
+        option: the option of the flag; None if there is no such option.
         text: the value without the quotes around it; None if there is none.
         text_word: index of the word that holds the value; `word` itself for `--share=rows`.
         text_start: where the value begins in that word.
-        value: what the text stands for; None if there is an error, and True for a flag.
+        value: the parsed text; None if there is an error, and True for a flag.
         error_in_value: whether the error is about the value, not about the flag.
     """
 
@@ -123,7 +121,7 @@ def read_arguments(words: list[str], flags: Mapping[str, Option]) -> Arguments:
 
 
 def read_flags(words: list[str], flags: Mapping[str, Option]) -> tuple[list[int], list[Written]]:
-    """Tell positional words from flags and their values, and find everything that is wrong with the flags."""
+    """Separate positional words from flags and their values, and find all errors of the flags."""
     positional: list[int] = []
     written: list[Written] = []
     seen: set[str] = set()
@@ -180,8 +178,7 @@ def _valued(one: Written, option: Option, text: str, word: int, start: int) -> W
         return replace(one, error=error, error_in_value=True)
 
 
-# Parse the declarations `-o "monthly: DataFrame"` and `-i "min_orders: int = 5"`.
-
+# Declarations: `-o "monthly: DataFrame"` and `-i "min_orders: int = 5"`
 
 _SUFFIX = re.compile(r"(?:\.[A-Za-z0-9_]+)+$")
 """The suffix of an output that is named like its file."""
@@ -280,8 +277,7 @@ def _is_json(value: Any) -> bool:
     return True
 
 
-# What the docstring of this file says.
-
+# Cells
 
 _VARIABLE = re.compile(r"@[^\W\d]\w*(\.[^\W\d]\w*)*")
 _OPTION_LINE = re.compile(r"\s*--?[A-Za-z]")
@@ -430,7 +426,7 @@ def read_name(positional: Sequence[str]) -> str:
     if (read := unicodedata.normalize("NFKC", name)) != name or hides(name):
         raise InvalidRequest(
             f"{visible(name)!r} is not the name that Python reads in code.",
-            why="It has characters that Python replaces, or that are not seen.",
+            why="It has characters that Python replaces, or that are invisible.",
             hint="Write %%autocode NAME with other characters" + ("." if hides(read) else f", for example {read}."),
         )
     if keyword.iskeyword(name) or hasattr(builtins, name):

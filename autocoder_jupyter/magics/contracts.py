@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from autocoder_jupyter.contracts.applying import backend_of, contract_of, kind_of
+from autocoder_jupyter.contracts.describing import backend_of, contract_of, kind_of
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.command import CellCommand
 from autocoder_jupyter.magics.settings import did_you_mean

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from autocoder_jupyter.magics.settings import Settings
 
 
-# A row of `%autocode doctor`, and the table of all rows.
+# Rows
 
 
 class DoctorRow(NamedTuple):
@@ -61,8 +61,7 @@ def fault_of(look: Callable[[], None]) -> str:
     return ""
 
 
-# Check what `--backend claude` would use: the SDK, its program, the model and the key. The model is not asked.
-
+# The claude backend: SDK, program, model and key
 
 _START_SECONDS = 20.0
 _LONGEST = 200
@@ -79,9 +78,9 @@ def claude_rows(settings: Settings) -> Iterator[DoctorRow]:
         state = "cannot be used" if used else "not in use, and not installed"
         yield DoctorRow("claude backend", state, f"{error.what} {error.hint}" if used else "", used=used, bad=used)
         return
-    parts = [_program(program), _doctor_claude_model(settings)]
+    parts = [_claude_program(program), _claude_model(settings)]
     if not parts[-1].fault:  # the key of another provider is irrelevant
-        parts.append(_key(settings))
+        parts.append(_claude_key(settings))
     if not used:
         yield DoctorRow("claude backend", "not in use", "--backend claude uses it")
     else:
@@ -102,19 +101,19 @@ class _Part:
     note: str = ""
 
 
-def _program(path: str) -> _Part:
+def _claude_program(path: str) -> _Part:
     version, fault = _version_of(path)
     return _Part("program", version or "does not start", visible(fault), visible(path))
 
 
-def _doctor_claude_model(settings: Settings) -> _Part:
+def _claude_model(settings: Settings) -> _Part:
     from autocoder_jupyter.engines.claude.service import require_claude
 
     fault = fault_of(lambda: require_claude(settings["model"]))
     return _Part("model", visible(settings["model"]), fault)
 
 
-def _key(settings: Settings) -> _Part:
+def _claude_key(settings: Settings) -> _Part:
     from autocoder_jupyter.models.preflight import KEYS, require_key
     from autocoder_jupyter.models.protocol import ModelConfig
 
@@ -151,8 +150,7 @@ def _version_of(program: str) -> tuple[str, str]:
     return visible(done.stdout.strip())[:_LONGEST], ""
 
 
-# What the docstring of this file says.
-
+# All checks
 
 _SIZE_SECONDS = 1.0
 """Time limit for measuring the size of one folder."""
@@ -265,7 +263,7 @@ def _model(settings: Settings) -> Iterable[DoctorRow]:
         return
     known = describe(config)
     if config.params.get("api_key") == NO_KEY:
-        yield part("key", "none is sent", "it is set that none is needed")
+        yield part("key", "none is sent", "the settings say that none is needed")
     elif "api_key" in config.params:
         yield part("key", "in litellm_params")
     elif variable := known["key_variable"]:

@@ -1,4 +1,4 @@
-"""The magics `%%autocode`, `%autocode` and `%%autocode_test`; see `cell.py`, `line/` and `own_tests.py`."""
+"""The magics `%%autocode`, `%autocode` and `%%autocode_test`; see `cell`, `line/` and `own_tests`."""
 
 from __future__ import annotations
 
@@ -59,3 +59,20 @@ def without_keys() -> Iterator[None]:
 
         without_anything_secret(error)
         raise
+
+
+# Cells that have only their first line
+
+_OURS = ("%%autocode", "%%autocode_test")
+
+
+def keep_empty_cell(lines: list[str]) -> list[str]:
+    """Add an empty second line to a single `%%autocode …` line: IPython would refuse `%%autocode -h` without one."""
+    if len(lines) == 1 and lines[0].startswith(_OURS) and lines[0].split()[0] in _OURS:
+        return [lines[0].rstrip("\n") + "\n", "\n"]
+    return lines
+
+
+# IPython skips transformers with side effects when it checks whether a typed cell is complete. Without this flag the
+# added line would make a cell run after its first line.
+keep_empty_cell.has_side_effects = True  # type: ignore[attr-defined]

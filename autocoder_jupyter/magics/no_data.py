@@ -1,4 +1,4 @@
-"""A request names a table without an at sign, or passes no data: probably an `@` is missing. Ask before it costs."""
+"""Ask before the model is paid: the request names a table without an at sign, or passes no data."""
 
 from __future__ import annotations
 
@@ -73,15 +73,15 @@ def _forgotten(
     A Series is left out, because its name is often that of a column, and so is what a passed table may be called.
     """
     expressions = (*(sample.expression for sample in command.samples), *(each.text for each in command.examples))
-    handed = {*find_references(command.prompt), *passed, *_NAME.findall(" ".join(expressions))}
-    values = [namespace[name] for name in handed if name in namespace]
+    given_names = {*find_references(command.prompt), *passed, *_NAME.findall(" ".join(expressions))}
+    values = [namespace[name] for name in given_names if name in namespace]
     return tuple(
         one
-        for one in unmarked(command.prompt, handed, {*own, *columns_of(passed, passed)}, namespace)
+        for one in unmarked(command.prompt, given_names, {*own, *columns_of(passed, passed)}, namespace)
         if one.is_certain
         and kind_of(namespace[one.name]) != "Series"
         and not any(namespace[one.name] is value for value in values)
-        and not any(is_like(one.name, name) for name in handed)
+        and not any(is_like(one.name, name) for name in given_names)
     )[:_MOST_NAMES]
 
 
@@ -116,7 +116,7 @@ def _asked(
 def _words(
     name: str, found: Sequence[NameInProse], marked: str, names: Sequence[str], *, passes: bool
 ) -> tuple[str, str, str, str]:
-    """What is the matter, why that is refused without a user, what to write, and what to write if it is meant."""
+    """What is missing, why that is refused without a user, what to write, and what to write if it is intended."""
     tables = _joined([one.name for one in found])
     if passes:
         return (

@@ -1,27 +1,23 @@
-"""The notebook as the magics see it: the shell, its settings, and the jobs that it started."""
+"""The notebook as the magics see it: the shell, its settings, the jobs that it started, and finding them by name."""
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import importlib
 import os
-import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
-
 from autocoder_jupyter.concurrency.background import start_thread
 from autocoder_jupyter.errors import InvalidRequest, working_folder
-from autocoder_jupyter.magics.line import SUBCOMMANDS
-from autocoder_jupyter.magics.options import FLAGS
-from autocoder_jupyter.magics.settings import AutocodeTraits, Settings, resolve
+from autocoder_jupyter.magics.settings import AutocodeTraits, Settings, did_you_mean, resolve
 from autocoder_jupyter.redaction.logs import redacting_logger
+from autocoder_jupyter.settings.parameters import is_input_name
+from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.view.markup import Html, html_output
 
 if TYPE_CHECKING:
@@ -33,9 +29,10 @@ if TYPE_CHECKING:
     from autocoder_jupyter.run.function_run import FunctionRun
     from autocoder_jupyter.run.tracker import RunTracker
     from autocoder_jupyter.types import PlanQuestion
+    from autocoder_jupyter.versions import Version, Versions
 
 
-# State that the JupyterLab extension adds to a notebook. Without the extension the defaults stay.
+# State that the JupyterLab extension adds; without the extension the defaults stay
 
 
 @dataclass
@@ -46,17 +43,16 @@ class FrontEnd:
         settings: the checked values of JupyterLab's settings page, by the setting's name.
         views: they receive every state of every job, in addition to the card.
         has_page: whether a page with the extension is connected, which can render the extension's mime types.
-        say_settings: processes settings that a page has sent, before a cell reads them; returns soon.
+        await_settings: processes settings that a page has sent, before a cell reads them; returns soon.
     """
 
     settings: Mapping[str, Any] = field(default_factory=dict)
     views: list[View[Any]] = field(default_factory=list)
     has_page: Callable[[], bool] = lambda: False
-    say_settings: Callable[[], None] = lambda: None
+    await_settings: Callable[[], None] = lambda: None
 
 
-# What the docstring of this file says.
-
+# Jobs and the notebook
 
 _log = redacting_logger(__name__)
 
@@ -94,9 +90,7 @@ class NotebookJob(Protocol):
         ...
 
     @property
-    def done(self) -> bool:
-        """Whether it has ended."""
-        ...
+    def done(self) -> bool: ...
 
     @property
     def pending_approval(self) -> tuple[str, ...] | None:
@@ -116,9 +110,7 @@ class NotebookJob(Protocol):
         """What the job waits for and only the user can provide; "" if it waits for nothing."""
         ...
 
-    def cancel(self) -> None:
-        """Cancel it."""
-        ...
+    def cancel(self) -> None: ...
 
     def approve(self, question: str = "") -> bool:
         """Approve what it waits for, if it is `question`."""
@@ -155,12 +147,10 @@ class Jobs(Protocol):
         ...
 
     def current(self, name: str) -> NotebookJob | None:
-        """The newest job of a name."""
+        """The newest job of a name, running or ended."""
         ...
 
-    def forget(self, name: str) -> None:
-        """Forget the jobs of a name."""
-        ...
+    def forget(self, name: str) -> None: ...
 
     def all_jobs(self) -> Sequence[NotebookJob]:
         """All jobs of this kernel."""
@@ -212,7 +202,6 @@ class Notebook:
 
     @property
     def namespace(self) -> dict[str, Any]:
-        """The variables of the notebook."""
         namespace: dict[str, Any] = self.shell.user_ns
         return namespace
 
@@ -295,152 +284,123 @@ def _is_a(value: object, named: tuple[str, str]) -> bool:
     return any((kind.__module__, kind.__qualname__) == named for kind in type(value).__mro__)
 
 
-# Completion in the kernel, for every front end: options, their values, `@frames`, subcommands and names.
-#
-# A front end shows the type beside each word. IPython's protocol has no other field, so the type also contains the size
-# and the columns of a table.
+# Jobs, results and versions by the name that the user typed
 
 
-_DECLARED_TYPE = re.compile(r"""(?P<flag>-o|--output|-i|--input)[\s=]+["'][^"':]*:\s*(?P<fragment>\w*)$""")
-_VALUE = re.compile(r"(?:^|\s)(?P<flag>--?[A-Za-z][\w-]*)(?:\s+|=)(?:\w+=)?(?P<fragment>[^\s\"'=]*)$")
-_FLAG = re.compile(r"(?:^|\s)(?P<fragment>--?[\w-]*)$")
-_REFERENCE = re.compile(r"(?<![\w@])@(?P<fragment>\w*)$")
-_OPTION_LINE = re.compile(r"\s*--?[A-Za-z]*")
+def find_job(notebook: Notebook, name: str) -> NotebookJob:
+    """The newest job of a name.
 
-Offer = tuple[str, str]
-"""A completion, and its type."""
-
-MOST_OFFERS = 200
-
-
-class Completion:
-    """The completer of one notebook; `matcher` goes into `Completer.custom_matchers`."""
-
-    def __init__(self, notebook: Notebook) -> None:
-        def autocode_matcher(context: CompletionContext) -> SimpleMatcherResult:
-            return _result(*complete(context.full_text, context.cursor_line, context.text_until_cursor, notebook))
-
-        mark: Any = context_matcher()
-        self.matcher: Any = mark(autocode_matcher)
+    Raises:
+        InvalidRequest: this kernel has no job of that name.
+    """
+    job = notebook.jobs.current(name)
+    if job is None:
+        raise _unknown(name, "job", (known.name for known in notebook.jobs.all_jobs()))
+    return job
 
 
-def complete(text: str, row: int, before: str, notebook: Notebook) -> tuple[str, list[Offer]]:
-    """The completions at the cursor."""
-    if text.startswith("%%autocode"):
-        return _in_cell(text, row, before, notebook)
-    if before.startswith("%autocode "):
-        return _in_line(before.removeprefix("%autocode "), notebook)
-    return "", []
+def find_waiting(notebook: Notebook, name: str) -> tuple[NotebookJob, tuple[str, ...]]:
+    """The newest job of a name, and the packages that it waits for.
+
+    Raises:
+        InvalidRequest: there is no such job, or it does not wait for an approval.
+    """
+    job = find_job(notebook, name)
+    packages = tuple(job.pending_approval or ())
+    if not packages:
+        raise InvalidRequest(f"{name} waits for no approval; it is {job.state.replace('_', ' ')}.")
+    return job, packages
 
 
-def _in_cell(text: str, row: int, before: str, notebook: Notebook) -> tuple[str, list[Offer]]:
-    notebook.prepare()
-    lines = text.split("\n")
-    if not all(_OPTION_LINE.match(line) and line.strip() for line in lines[1 : row + 1]):
-        return _reference(before, notebook)
-    typed = _DECLARED_TYPE.search(before)
-    if typed:
-        return _among(typed["fragment"], _all(_types(typed["flag"]), "type"))
-    value = _VALUE.search(before)
-    if value and value["flag"] in FLAGS and FLAGS[value["flag"]].takes_value:
-        return _among(value["fragment"], _values(value["flag"], value["fragment"], notebook))
-    flag = _FLAG.search(before)
-    if flag and (row > 0 or " " in before):
-        written = set(re.findall(r"(?<!\S)--?[A-Za-z][\w-]*", "\n".join(lines[: row + 1])))
-        return _among(flag["fragment"], _all(_flags(written - {flag["fragment"]}), "option"))
-    return _reference(before, notebook)
+def find_result(notebook: Notebook, name: str) -> Any:
+    """The variable of that name, else the result of its newest job, else the report of its last run on disk.
+
+    Raises:
+        InvalidRequest: there is none.
+    """
+    value = notebook.namespace.get(name)
+    if is_ours(value):
+        return value
+    job = notebook.jobs.current(name)
+    if job is not None:
+        return job.result
+    versions = versions_of(notebook, name)
+    if (counting := versions.last_good()) is not None or (recorded := versions.all()):
+        return counting.report if counting is not None else recorded[-1].report
+    if versions.interrupted():
+        raise InvalidRequest(
+            f"{name} was interrupted before it was finished.", hint=f"%autocode retry {name} continues it."
+        )
+    root = notebook.journal_root
+    on_disk = filter(is_input_name, Folder(root.parent).names(root.name))
+    bound = (known for known, held in notebook.namespace.items() if is_ours(held) and not known.startswith("_"))
+    raise _unknown(name, "result", (*bound, *on_disk))
 
 
-def _in_line(before: str, notebook: Notebook) -> tuple[str, list[Offer]]:
-    command_name, blank, rest = before.partition(" ")
-    if not blank:
-        return _among(command_name, _all(SUBCOMMANDS, "subcommand"))
-    command = SUBCOMMANDS.get(command_name)
-    if command is None:
-        return "", []
-    fragment = re.split(r"\s", rest)[-1]
-    if fragment.startswith("-"):
-        return _among(fragment, _all((flag for option in command.options for flag in option.flags), "option"))
-    if command.takes_name and " " not in rest.lstrip():
-        return _among(fragment, _names(notebook))
-    return "", []
+def is_answer(notebook: Notebook, name: str) -> bool:
+    """Whether a name belongs to an answer of `--mode tools`: by its newest job, its variable, or the record."""
+    job = notebook.jobs.current(name)
+    if job is not None:
+        return is_code_result(job.result)
+    if is_ours(notebook.namespace.get(name)):
+        return is_code_result(notebook.namespace[name])
+    from autocoder_jupyter.jobs.code_job import load_record
+
+    return name.isidentifier() and load_record(notebook.journal_root, name) is not None
 
 
-def _reference(before: str, notebook: Notebook) -> tuple[str, list[Offer]]:
-    found = _REFERENCE.search(before)
-    return _among(found["fragment"], _data(notebook)) if found else ("", [])
+def find_callable(notebook: Notebook, name: str) -> Any:
+    """Like `find_result`, but a result that can be called and exported.
+
+    Raises:
+        InvalidRequest: there is none, or only a report.
+    """
+    result = find_result(notebook, name)
+    if not is_result(result):
+        raise InvalidRequest(
+            f"{name!r} exists only in the journal.",
+            hint=f'Run its cell, or write {name} = autocoder_jupyter.load("{name}").',
+        )
+    return result
 
 
-def _among(fragment: str, offers: Iterable[Offer]) -> tuple[str, list[Offer]]:
-    return fragment, [offer for offer in offers if offer[0].startswith(fragment)][:MOST_OFFERS]
+def versions_of(notebook: Notebook, name: str) -> Versions:
+    from autocoder_jupyter.versions import Versions
+
+    return Versions(notebook.journal_root, name)
 
 
-def _all(words: Iterable[str], kind: str) -> list[Offer]:
-    return [(word, kind) for word in words]
+def last_run(notebook: Notebook, name: str) -> str:
+    """The id of the newest run, finished or not; "" if there is none."""
+    versions = versions_of(notebook, name)
+    interrupted = versions.interrupted()
+    finished = [version.id for version in versions.all()]
+    return (interrupted or finished or [""])[-1]
 
 
-def _types(flag: str) -> tuple[str, ...]:
-    from autocoder_jupyter.types import INPUT_TYPE_NAMES, TYPE_NAMES
+def is_running_elsewhere(notebook: Notebook, name: str, run: str) -> bool:
+    """Whether another kernel of this machine is working on an unfinished run."""
+    from autocoder_jupyter.concurrency.cache_folder import cache_folder
+    from autocoder_jupyter.versions.request_lock import is_held, lock_of
 
-    return TYPE_NAMES if flag in ("-o", "--output") else INPUT_TYPE_NAMES
-
-
-def _values(flag: str, fragment: str, notebook: Notebook) -> Iterable[Offer]:
-    option = FLAGS[flag]
-    if option.name == "sample":
-        return _data(notebook)
-    if option.name in ("schema", "contract"):
-        from autocoder_jupyter.magics.contracts import schema_names
-
-        return _all((f"@{name}" for name in schema_names(notebook.namespace)), "schema")
-    if option.name == "model":
-        return _models(fragment, notebook)
-    if option.name == "tool":
-        from autocoder_jupyter.magics.codemode.cell import tool_names
-
-        return _all(tool_names(notebook.namespace), "function")
-    if option.name == "continue":
-        from autocoder_jupyter.magics.codemode.cell import conversations
-
-        return _all(conversations(notebook), "conversation")
-    return _all(option.choices, "value")
+    return is_held(lock_of(cache_folder(), notebook.journal_root, name, run.partition("-")[0]))
 
 
-def _models(fragment: str, notebook: Notebook) -> Iterator[Offer]:
-    """The configured model and all providers; after `PROVIDER/` the models of the provider."""
-    from autocoder_jupyter.models.catalogue import known_models, known_providers
-
-    with contextlib.suppress(InvalidRequest):  # the cell reports a broken pyproject.toml
-        yield notebook.settings()["model"], "model"
-    provider, slash, _ = fragment.partition("/")
-    if slash:
-        yield from _all(known_models(provider), "model")
-    else:
-        yield from _all((f"{provider}/" for provider in known_providers()), "provider")
-
-
-def _flags(written: set[str]) -> list[str]:
-    spent = {FLAGS[flag].name for flag in written if flag in FLAGS and not FLAGS[flag].repeatable}
-    return [flag for flag, option in FLAGS.items() if option.name not in spent]
+def find_version(notebook: Notebook, name: str, word: str) -> Version:
+    """A recorded version, by its number or by the beginning of its id."""
+    versions = versions_of(notebook, name)
+    found = versions.numbered(word)
+    if found is None:
+        known = len(versions.all())
+        if not known:
+            find_result(notebook, name)
+        recorded = f"Versions 1 to {known}" if known > 1 else "Version 1" if known else "None"
+        raise InvalidRequest(
+            f"There is no version {word!r} of {name}.",
+            hint=f"{recorded} recorded: %autocode history {name}.",
+        )
+    return found
 
 
-def _data(notebook: Notebook) -> list[Offer]:
-    from autocoder_jupyter.magics.references import describe, hint
-
-    return [(variable["name"], hint(variable)) for variable in describe(notebook.namespace)]
-
-
-def _names(notebook: Notebook) -> list[Offer]:
-    bound = [name for name, value in notebook.namespace.items() if not name.startswith("_") and is_ours(value)]
-    states = {name: launch.job.state for name, launch in notebook.launched.items()}
-    states |= {name: notebook.namespace[name].state for name in bound}
-    return [(name, f"result, {state.replace('_', ' ')}") for name, state in states.items()]
-
-
-def _result(fragment: str, offers: list[Offer]) -> SimpleMatcherResult:
-    return SimpleMatcherResult(
-        completions=[SimpleCompletion(text=word, type=kind) for word, kind in offers],
-        matched_fragment=fragment,
-        suppress=bool(offers),
-        ordered=True,
-    )
+def _unknown(name: str, what: str, known: Iterable[str]) -> InvalidRequest:
+    return InvalidRequest(f"There is no {what} named {name!r}.", hint=did_you_mean(name, sorted(set(known))))

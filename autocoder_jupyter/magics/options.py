@@ -2,10 +2,11 @@
 
 The parser, the `%config` traits, the settings file, the environment, completion and the help text are all made from
 `OPTIONS`. An option is either about *this function* (`-o`, `-c` …; only in a cell) or about *how* it is made
-(`--model`, `--share` …; also `%config Autocode.model`, `[tool.autocode] model`, `AUTOCODE_MODEL`). The latter stand
-with the settings of `AgentConfig` (`settings/config.py`), the rest here.
+(`--model`, `--share` …; also `%config Autocode.model`, `[tool.autocode] model`, `AUTOCODE_MODEL`). The latter are
+defined with the settings of `AgentConfig` (`settings/config.py`), the rest here.
 
-The pyproject.toml of a folder is not trusted until the user agrees. The `rule` of an option says what it may do there.
+The pyproject.toml of a folder is not trusted until the user agrees. The `rule` of an option defines what it may do
+there.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`%%autocode_test NAME`: the user's own tests, in cells before or after the cell of the function."""
+"""Tests and code of the user: `%%autocode_test NAME`, and functions that the user has edited."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def run_test_cell(notebook: Notebook, line: str, body: str) -> None:
     """Store the tests of a cell, and run them against the function if it exists already."""
     arguments = read_arguments(split_words(line), _FLAGS)
     if len(arguments.positional) != 1 or not is_input_name(arguments.positional[0]):
-        raise InvalidRequest("The cell does not say which function it tests.", hint=_USAGE)
+        raise InvalidRequest("The cell does not name the function that it tests.", hint=_USAGE)
     name = arguments.positional[0]
     cells = {} if arguments.given.get("clear") else dict(notebook.own_tests.get(name, {}))
     if body.strip():
@@ -89,7 +89,7 @@ def _count(source: str) -> str:
     return "1 test" if count == 1 else f"{count} tests"
 
 
-# Test code and tests that the user has edited, in the sandbox and without a model.
+# Edited code and tests, run in the sandbox without a model
 
 
 def retest(

@@ -71,7 +71,7 @@ def _further(folder: Path) -> tuple[Permission, ...]:
     return index_permissions(folder)
 
 
-def rows(permissions: Iterable[Permission]) -> list[tuple[str, str, str]]:
+def permission_rows(permissions: Iterable[Permission]) -> list[tuple[str, str, str]]:
     """For each permission its name, its value and the effect of granting it."""
     return [
         (visible(permission.name), visible(permission.value), visible(permission.why)) for permission in permissions

@@ -1,4 +1,4 @@
-"""Everything that is wrong with a cell, and where: what an editor underlines while the cell is written.
+"""All problems of a cell, with their places, which an editor underlines while the cell is written.
 
 The rules are those that refuse a cell when it is run. Nothing is evaluated here.
 """
@@ -35,7 +35,7 @@ from autocoder_jupyter.magics.command import (
 )
 from autocoder_jupyter.magics.examples import parse_example
 from autocoder_jupyter.magics.options import FLAGS
-from autocoder_jupyter.magics.references import mentions, referred, require_variable, told_of, unmarked
+from autocoder_jupyter.magics.references import describe_unmarked, mentions, referred, require_variable, unmarked
 from autocoder_jupyter.untrusted.parsing import visible
 
 MAGIC = "%%autocode"
@@ -221,10 +221,10 @@ def _of_variables(
         yield from _caught(
             _value_of(one), require_variable, sample.name, sample.expression, namespace, severity="warning"
         )
-    handed = {*samples, *(mentioned for mentioned, _, _ in mentions(prompt))}
+    given_names = {*samples, *(mentioned for mentioned, _, _ in mentions(prompt))}
     own = {*declared, *(spec.name for _, spec in values["output"]), name}
-    for found in unmarked(prompt, handed, own, namespace):
-        what, hint = told_of(found, namespace)
+    for found in unmarked(prompt, given_names, own, namespace):
+        what, hint = describe_unmarked(found, namespace)
         place = CellPlace("request", start=found.start, end=found.end)
         yield Problem("info", what, hint, f"@{found.name}", place)
 

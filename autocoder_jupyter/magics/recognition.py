@@ -1,7 +1,7 @@
 """Names of variables in prose without an at sign: as words (`sales`), or nearly (`the sales table`, `daily visits`).
 
 A name that is an ordinary word, such as `date`, is recognised only beside a word for a table. A mention is certain if
-its words have hardly another reading: `join it with the sales table`, `from orders_2024`.
+its words are hardly ambiguous: `join it with the sales table`, `from orders_2024`.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _CODE = re.compile(r"\w_\w|\d|[a-z][A-Z]")
 _READS = re.compile(
     r"(?:\b(?:from|of|over|using|join|merge|use|against)|@\w+(?:,|,? and| with| to))(?: the)?\s+`?$", re.IGNORECASE
 )
-"""Words before data that are read. `in`, `to` and `with` may stand before a result or a column too."""
+"""Words before data that are read. `in`, `to` and `with` may precede a result or a column too."""
 
 _STOPS = re.compile(r"`?(?=[\s,.;:)?!]|$)(?!\.\w|\s+(?:as|=))")
 
@@ -86,7 +86,7 @@ MOST_NAMES = 2000
 class NameInProse:
     """A variable's name in prose: the name, and the characters from `start` to `end` that mean it.
 
-    `is_certain` says whether one of its mentions has hardly another reading.
+    `is_certain` says whether one of its mentions is hardly ambiguous.
     """
 
     name: str
@@ -124,7 +124,7 @@ def _mentions(
     0: the name itself. 1: its words, without those for a table. 2: singular for plural, or the other way round.
     """
     for number in places.get(_singular(name), ()):
-        if words[number][0] == name and (name.casefold() not in _ORDINARY or _is_told(number, words)):
+        if words[number][0] == name and (name.casefold() not in _ORDINARY or _is_marked_as_table(number, words)):
             yield number, number + 1, 0
     core = _core(name)
     singular = [_singular(part) for part in core]
@@ -160,7 +160,7 @@ def _first_mentions(
 
 
 def _is_certain(name: str, prose: str, start: int, end: int) -> bool:
-    """Whether the characters from `start` to `end` have hardly another reading than the variable.
+    """Whether the characters from `start` to `end` can hardly mean anything but the variable.
 
     That is so beside a word for a table, and for a name that looks like code (`orders_2024`) where data are read.
     """
@@ -178,8 +178,8 @@ def _is_certain(name: str, prose: str, start: int, end: int) -> bool:
     return bool(_READS.search(prose, max(start - _SENTENCE_SHOWN, 0), start))
 
 
-def _is_told(number: int, words: Sequence[re.Match[str]]) -> bool:
-    """Whether an ordinary word is told to be a table: `the date table`, or `in the data`."""
+def _is_marked_as_table(number: int, words: Sequence[re.Match[str]]) -> bool:
+    """Whether the words beside it mark an ordinary word as a table: `the date table`, or `in the data`."""
     if _is_beside_a_table(number, number + 1, words, is_ordinary=True):
         return True
     lead = words[number - 1][0].casefold() if number else ""
@@ -187,7 +187,7 @@ def _is_told(number: int, words: Sequence[re.Match[str]]) -> bool:
 
 
 def _is_beside_a_table(start: int, end: int, words: Sequence[re.Match[str]], *, is_ordinary: bool) -> bool:
-    """Whether a word for a table follows, or, unless the words are ordinary, stands before with `of`."""
+    """Whether a word for a table follows, or, unless the words are ordinary, precedes them with `of`."""
     after = words[end][0].casefold() if end < len(words) else ""
     if after in _BESIDE and words[end].start() - words[end - 1].end() == 1:
         return True

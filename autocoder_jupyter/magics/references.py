@@ -1,4 +1,4 @@
-"""Find the data of a request: `@name` in its text, and `-s name=expression`."""
+"""Variables of the notebook: the data of a request (`@name`, `-s`), and descriptions of all of them for a page."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from autocoder_jupyter.types import Dir, File
 from autocoder_jupyter.untrusted.parsing import visible
 
 _REFERENCE = re.compile(r"(?<![\w@])@([A-Za-z_]\w*)")
-"""It does not match `me@example.org`, nor `@@name`, which stands for the text `@name`."""
+"""It does not match `me@example.org`, nor `@@name`, which means the text `@name`."""
 
 WHAT_CAN_BE_REFERRED_TO = "a DataFrame, a Series, File(…) or Dir(…)"
 
@@ -35,7 +35,7 @@ def find_references(prose: str) -> tuple[str, ...]:
 
 
 def mentions(prose: str) -> Iterator[tuple[str, int, int]]:
-    """Each `@name`: the name, where the at sign stands, and where the name ends."""
+    """Each `@name`: the name, where the at sign is, and where the name ends."""
     for found in _REFERENCE.finditer(prose):
         yield found[1], found.start(), found.end()
 
@@ -129,15 +129,18 @@ def hints(command: CellCommand, namespace: Mapping[str, Any]) -> tuple[str, ...]
     Names that the cell passes or declares are left out, and so are words that are columns of the passed frames.
     """
     declared = [*(spec.name for spec in command.inputs), *(spec.name for spec in command.outputs), command.name]
-    handed = {*find_references(command.prompt), *(sample.name for sample in command.samples)}
-    return tuple(" ".join(told_of(found, namespace)) for found in unmarked(command.prompt, handed, declared, namespace))
+    given_names = {*find_references(command.prompt), *(sample.name for sample in command.samples)}
+    return tuple(
+        " ".join(describe_unmarked(found, namespace))
+        for found in unmarked(command.prompt, given_names, declared, namespace)
+    )
 
 
 def unmarked(
-    prompt: str, handed: Collection[str], declared: Collection[str], namespace: Mapping[str, Any]
+    prompt: str, given_names: Collection[str], declared: Collection[str], namespace: Mapping[str, Any]
 ) -> tuple[NameInProse, ...]:
     """Frames and files that the prose names without an at sign, as words or nearly, at their first mention."""
-    known = {*handed, *declared, *columns_of(handed, namespace)}
+    known = {*given_names, *declared, *columns_of(given_names, namespace)}
     found = [
         one
         for one in recognised(
@@ -152,8 +155,8 @@ def unmarked(
     return tuple(found)
 
 
-def told_of(found: NameInProse, namespace: Mapping[str, Any]) -> tuple[str, str]:
-    """What is the matter with a name without an at sign, and what to write."""
+def describe_unmarked(found: NameInProse, namespace: Mapping[str, Any]) -> tuple[str, str]:
+    """The problem of a name without an at sign, and what to write."""
     what = f"{found.name} is a {kind_of(namespace[found.name])} of the notebook, and the request does not pass it."
     return what, f"Write @{found.name} to pass it."
 
@@ -189,7 +192,7 @@ def data_names(namespace: Mapping[str, Any]) -> list[str]:
 
 
 def referred(name: str, namespace: Mapping[str, Any], declared: Mapping[str, str]) -> Any:
-    """The value that `@name` stands for; None for a declared input that is no data."""
+    """The value that `@name` stands for; None for a declared input that is not data."""
     if name not in namespace:
         hint = did_you_mean(name, data_names(namespace), mark="@")
         raise InvalidRequest(
@@ -202,15 +205,15 @@ def referred(name: str, namespace: Mapping[str, Any], declared: Mapping[str, str
             return None
         raise InvalidRequest(
             f"@{name} is {_a(value)}; a request can refer to {WHAT_CAN_BE_REFERRED_TO}.",
-            hint=_way_out(name, value),
+            hint=_hint_for(name, value),
         )
     return value
 
 
-def _way_out(name: str, value: object) -> str:
+def _hint_for(name: str, value: object) -> str:
     if isinstance(value, bool | int | float | str):
         return (
-            f'Declare it as an input, -i "{name}: {type(value).__name__} = {_short(value)}", or write the value itself.'
+            f'Declare it as an input, -i "{name}: {type(value).__name__} = {_code(value)}", or write the value itself.'
         )
     if isinstance(value, list | dict):
         table = one_table(name, value)
@@ -246,7 +249,7 @@ def _evaluated(name: str, expression: str, namespace: Mapping[str, Any]) -> Any:
         raise InvalidRequest(f"-s {name}={expression} fails.", why=f"{type(error).__name__}: {error}") from error
     if not _is_data(value):
         raise InvalidRequest(
-            f"-s {name} is {_a(value)}; a sample is {WHAT_CAN_BE_REFERRED_TO}.", hint=_way_out(name, value)
+            f"-s {name} is {_a(value)}; a sample is {WHAT_CAN_BE_REFERRED_TO}.", hint=_hint_for(name, value)
         )
     return value
 
@@ -273,7 +276,7 @@ def _refuse_other_types(samples: Mapping[str, Any], declared: Mapping[str, str])
             raise InvalidRequest(f"{name!r} is declared as {declared[name]}, but the sample is a {kind_of(value)}.")
 
 
-def _short(value: object) -> str:
+def _code(value: object) -> str:
     """A value as source code, if it is short."""
     text = repr(value) if not isinstance(value, int) or abs(value) < 10**30 else "…"
     return text if len(text) <= 60 else "…"
@@ -284,8 +287,7 @@ def _a(value: object) -> str:
     return name if value is None else f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
 
 
-# Describe the variables that a request can refer to: name, type, size and columns. Nothing is computed on the data.
-
+# Descriptions of variables: name, type, size and columns. Nothing is computed on the data.
 
 _log = redacting_logger(__name__)
 
@@ -358,7 +360,7 @@ def others(namespace: Mapping[str, Any]) -> dict[str, str]:
         if len(found) == MOST_OTHERS:
             break
         if not name.startswith("_") and kind_of(value) is None and not is_ours(value):
-            found[_variables_short(name)] = _variables_short(type(value).__name__)
+            found[_label(name)] = _label(type(value).__name__)
     return found
 
 
@@ -404,12 +406,12 @@ def _table(rows: int, count: int, columns: Iterable[tuple[Any, Any]], most: int)
     shown: list[Column] = []
     for label, dtype in islice(columns, most):
         if id(dtype) not in dtypes:
-            dtypes[id(dtype)] = (dtype, _variables_short(dtype))
-        shown.append({"name": _variables_short(label), "dtype": dtypes[id(dtype)][1]})
+            dtypes[id(dtype)] = (dtype, _label(dtype))
+        shown.append({"name": _label(label), "dtype": dtypes[id(dtype)][1]})
     return {"rows": int(rows), "columns": shown, "column_count": int(count)}
 
 
-def _variables_short(value: object) -> str:
+def _label(value: object) -> str:
     try:
         text = visible(str(value)[: MOST_CHARACTERS + 1])
     except Exception:  # a label can be an object of any type

@@ -1,4 +1,4 @@
-"""Resolve the settings of a cell: flag, `%config`, pyproject.toml, JupyterLab's page, environment, default."""
+"""The settings of a cell: from a flag, `%config`, pyproject.toml, JupyterLab's page, environment, or the default."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from autocoder_jupyter.request import AgentConfig
 
 
-# Suggestions for misspelled names.
+# Suggestions for misspelled names
 
 
 def did_you_mean(word: str, known: Iterable[str], *, mark: str = "") -> str:
@@ -49,8 +49,9 @@ def did_you_mean(word: str, known: Iterable[str], *, mark: str = "") -> str:
     return f"Available: {shown}{' …' if len(names) > 12 else ''}."
 
 
-# Read `[tool.autocode]` of the nearest pyproject.toml. The file is not trusted: some settings need permission.
-
+# `[tool.autocode]` of the nearest pyproject.toml
+#
+# The file is not trusted: some settings need permission.
 
 NAME = "pyproject.toml"
 
@@ -203,7 +204,7 @@ def _kind_of(value: str) -> str:
     return f"(not shown: a text of {len(value)} characters, neither an address nor a path)"
 
 
-# What the docstring of this file says.
+# `%config`, and the effective settings
 
 
 class _Setting(TraitType[Any, Any]):
@@ -260,7 +261,7 @@ class Settings:
     Args:
         origins: the source of each value: `flag`, `%config`, `pyproject.toml`, `JupyterLab`, `environment`,
             `default`.
-        permissions: the settings of that file that need the user's permission.
+        permissions: the settings of pyproject.toml that need the user's permission.
         waiting: those of them that are not used because the permission is missing.
     """
 

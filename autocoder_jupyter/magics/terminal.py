@@ -16,7 +16,7 @@ from typing import TextIO
 _KITTY_TERMINALS = ("xterm-kitty", "xterm-ghostty")
 _KITTY_PROGRAMS = ("ghostty", "WezTerm")
 _KONSOLE = 220400
-"""The first version of Konsole that draws pictures, 22.04, as it stands in its variable."""
+"""The first version of Konsole that draws pictures, 22.04, in the form of its variable."""
 
 _SIXEL_TERMINALS = ("foot", "mlterm", "contour")
 """Each also with a suffix, as `foot-extra` and `mlterm-256color`."""
@@ -29,16 +29,16 @@ _CHUNK = 4096
 
 
 def columns() -> int:
-    """The width of the terminal in characters; 0 if the output is no terminal."""
+    """The width of the terminal in characters; 0 if the output is not a terminal."""
     return os.get_terminal_size(sys.stdout.fileno()).columns if sys.stdout.isatty() else 0
 
 
 def drawn(pictures: Iterable[bytes], environ: Mapping[str, str], stream: TextIO) -> str:
     """The escape codes that draw PNG pictures, one below the other.
 
-    They are empty if the stream is no terminal, or if its environment does not say that it draws pictures. The terminal
-    is not asked: its answer would arrive between the keys that the user types. Inside of tmux or screen no picture is
-    drawn, because these pass none on.
+    They are empty if the stream is not a terminal, or if its environment does not show that it draws pictures. The
+    terminal is not asked: its answer would arrive between the keys that the user types. Inside of tmux or screen no
+    picture is drawn, because these do not forward pictures.
     """
     codes = None
     if stream.isatty() and "TMUX" not in environ and "STY" not in environ:
@@ -47,9 +47,9 @@ def drawn(pictures: Iterable[bytes], environ: Mapping[str, str], stream: TextIO)
 
 
 def _way_to_draw(environ: Mapping[str, str]) -> Callable[[bytes], str] | None:
-    """How the terminal draws a PNG, if its environment says so.
+    """How the terminal draws a PNG; None if its environment does not show that it can.
 
-    Two terminals have sixels, and no variable that says so. Windows Terminal has them from 1.22 on, but tells no
+    Two terminals have sixels but are not used. Windows Terminal has them from 1.22 on, but no variable with its
     version, and a program that it has started inherits `WT_SESSION`. In VS Code pictures are switched off until the
     user changes a setting, `terminal.integrated.enableImages`.
     """
@@ -76,7 +76,7 @@ def _version(environ: Mapping[str, str], name: str) -> tuple[int, ...]:
 
 
 def _sixel(picture: bytes) -> str:
-    from autocoder_jupyter.magics.progress import sixels
+    from autocoder_jupyter.magics.sixel import sixels
 
     return sixels(picture)
 

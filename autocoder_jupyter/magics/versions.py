@@ -1,4 +1,4 @@
-"""Restore, pin and remove versions of a function, for the line magics and the inspector."""
+"""The versions of a function: find the current one, refine it, and restore, pin or remove others."""
 
 from __future__ import annotations
 
@@ -12,8 +12,14 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.command import CellCommand
 from autocoder_jupyter.magics.contracts import with_contracts
 from autocoder_jupyter.magics.examples import collect_example
-from autocoder_jupyter.magics.line.information import find_result, find_version, versions_of
-from autocoder_jupyter.magics.notebook import Notebook, NotebookJob, is_result
+from autocoder_jupyter.magics.notebook import (
+    Notebook,
+    NotebookJob,
+    find_result,
+    find_version,
+    is_result,
+    versions_of,
+)
 from autocoder_jupyter.magics.references import collect_samples, read_schema
 from autocoder_jupyter.request import Earlier, Request
 from autocoder_jupyter.types import Report
@@ -28,7 +34,7 @@ if TYPE_CHECKING:
     from autocoder_jupyter.result import CodeGenEvalResult
 
 
-# Find the current version of a name, with its request and report, in this kernel or in the record on disk.
+# The current version of a name, with its request, in this kernel or in the record on disk
 
 
 @dataclass(frozen=True)
@@ -110,7 +116,7 @@ def recorded_request(versions: Versions, version: Version, passed: Mapping[str, 
         )
     if record.get("own_tests") and not own_tests:
         raise InvalidRequest(
-            f"{versions.name} has tests of its user, and no cell of this kernel has them.",
+            f"{versions.name} has tests that its user wrote, and no cell of this kernel has them.",
             why="They count as your own only if they come from you.",
             hint=f"Run the %%autocode_test cell of {versions.name} first.",
         )
@@ -141,8 +147,7 @@ def _list(record: Mapping[str, Any], key: str) -> list[Any]:
     return found if isinstance(found, list) else []
 
 
-# What a cell gives for the fields of a request. The data are captured as they are now.
-
+# The fields of a request that a cell gives
 
 _NEEDS_THE_REQUEST = frozenset({"name", "prompt", "contracts"})
 
@@ -155,7 +160,7 @@ _AS_WRITTEN = tuple(
 
 
 def given_fields(command: CellCommand, notebook: Notebook) -> dict[str, Any]:
-    """The fields that a cell gives, without its text and its contracts."""
+    """The fields that a cell gives, without its text and its contracts. The data are captured as they are now."""
     looked_up = {
         "samples": collect_samples(command, notebook.namespace),
         "schema": read_schema(command.schema, notebook.namespace),
@@ -165,7 +170,7 @@ def given_fields(command: CellCommand, notebook: Notebook) -> dict[str, Any]:
     return {**{name: getattr(command, name) for name in _AS_WRITTEN}, **looked_up}
 
 
-# Build the request of `%%autocode NAME --refine`: that of the existing function, with one more change.
+# `--refine`: the request of the existing function, with one more change
 
 
 def refined_request(command: CellCommand, notebook: Notebook) -> Request:
@@ -191,7 +196,7 @@ def refined_request(command: CellCommand, notebook: Notebook) -> Request:
 
 def _require_not_pinned(name: str, change: str, versions: Versions) -> None:
     """Refuse a new change of a pinned function: the pinned version would be used as it is. A change that was made
-    before is no new one, so that a notebook still runs from top to bottom; its card says that it is not used.
+    before is not a new one, so that a notebook still runs from top to bottom; its card says that it is not used.
     """
     pinned = versions.pinned()
     if pinned is not None and not any(change in version.report.wishes for version in versions.all()):
@@ -233,8 +238,7 @@ def _with_change(found: CurrentVersion, change: str, versions: Versions) -> Requ
     return replace(request, wishes=wishes, earlier=earlier_of(versions, before.id))
 
 
-# What the docstring of this file says.
-
+# Restore, pin and remove versions, for the line magics and the inspector
 
 HEADINGS = ("", "version", "started", "state", "made by", "passed", "cost", "reason", "request")
 
@@ -261,7 +265,7 @@ class VersionManager:
     def rows(self) -> list[tuple[str, ...]]:
         """One row per version, oldest first, with the columns `HEADINGS`. The first cell is the number.
 
-        The same evidence, or the same error, is said once; later versions refer to the first that has it.
+        The same evidence, or the same error, is shown once; later versions refer to the first that has it.
         """
         versions = self._versions
         counting = versions.last_good()
@@ -269,9 +273,11 @@ class VersionManager:
         first: dict[str, str] = {}
         for version in versions.all():
             row = _row(version, versions, counts=counting is not None and version.id == counting.id)
-            told = row[_PASSED]
-            number = first.setdefault(told, row[0])
-            rows.append(row if number == row[0] or not told else (*row[:_PASSED], f"as {number}", *row[_PASSED + 1 :]))
+            evidence = row[_PASSED]
+            number = first.setdefault(evidence, row[0])
+            rows.append(
+                row if number == row[0] or not evidence else (*row[:_PASSED], f"as {number}", *row[_PASSED + 1 :])
+            )
         return rows
 
     def table(self) -> Html:
@@ -338,7 +344,7 @@ class VersionManager:
         )
 
     def _shown(self) -> str:
-        """Let the files at the top of the folder say what runs. Returns what the user must know, after a blank."""
+        """Update the files at the top of the folder. Returns notes for the user, each after a blank."""
         return "".join(f" {note}" for note in self._versions.show_current())
 
     def difference(self, before: str, after: str) -> Html:

@@ -1,9 +1,12 @@
 """The language model: requests, structured answers, cost, replay.
 
-Litellm: failures that are reported before its import (`preflight`), requests, retries, continuation, structured
-answers, code in answers, prices, the maximum cost of a request (`metering`), what an answer may take while it arrives
-(`limits`, `intake`, `received`), answers that litellm cannot read (`plain_answer`) or that were `cut_off`, what a
-provider must cache (`cache_marks`), the catalogue of names, servers on this machine (`local_servers`), replay.
+Nothing else imports litellm. It runs in a process of its own, because its import takes seconds. The package may import
+`data` and what is below it, and no module that `%load_ext` imports may import more than `spawn`.
 
-All this runs in a process of its own (`process`, `serving`, `spawn`), because the import of litellm takes seconds.
+- `protocol`: the interface: models, questions, meters, listeners, keys
+- `client`, `questions`, `response`, `faults`: one question through litellm, its request, its response, its failures
+- `answers`: code and records in an answer, and repairs
+- `replay`: answers from the journal
+- `process`, `serving`, `spawn`: the process of models
+- `library`, `catalogue`, `preflight`: litellm and its prices, names of models, checks before the first question
 """

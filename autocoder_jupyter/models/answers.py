@@ -1,4 +1,4 @@
-"""Reads fenced blocks and JSON objects in a model's answer, whatever surrounds them."""
+"""Asks until an answer can be used, and finds code or a record in it, whatever text surrounds them."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from autocoder_jupyter.models.protocol import SILENT, LanguageModel, Listener, Q
 from autocoder_jupyter.types import Exchange
 from autocoder_jupyter.untrusted.parsing import parse, parse_expression
 from autocoder_jupyter.untrusted.plain_json import valid_record
+
+# Fenced blocks
 
 _FENCE = re.compile(r"^[ \t]*(?P<mark>`{3,}|~{3,})[ \t]*(?P<tag>[^`\n]*)$")
 
@@ -78,6 +80,18 @@ def _tag(words: str) -> str:
     return first[0].lower().strip("{}.") if first else ""
 
 
+# JSON objects
+
+_LONGEST_RECORD = 500_000
+_MOST_READINGS = 20
+"""How often a text may be read, in total, for all failed starts of objects."""
+
+_OPENING, _CLOSING = "“„”", "”“"
+_ORDINARY_OUTSIDE = re.compile(rf'[^"{_OPENING}/#,}}\]\s]+')
+_ORDINARY_INSIDE = re.compile(rf'[^"{_CLOSING}\\]+')
+_COMMENT = re.compile(r"(?<![:\w])//[^\n]*|(?<!\S)#[^\n]*|/\*[\s\S]*?(?:\*/|\Z)")
+
+
 def objects_in(text: str) -> list[dict[str, Any]]:
     """The objects in a text, the longest first.
 
@@ -86,7 +100,7 @@ def objects_in(text: str) -> list[dict[str, Any]]:
     well-formed parts that are not the answer. Of a very long answer, only the beginning is read.
     """
     text = text[:_LONGEST_RECORD]
-    readings = [*_decoded(text), *_decoded(_straightened(text)), *_python_dict(text)]
+    readings = [*_decoded(text), *_decoded(_normalized(text)), *_python_dict(text)]
     return [value for _, value in sorted(readings, key=lambda reading: -reading[0])]
 
 
@@ -109,18 +123,7 @@ def _decoded(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
         start = text.find("{", end)
 
 
-_LONGEST_RECORD = 500_000
-_MOST_READINGS = 20
-"""How often a text may be read, in total, for all failed starts of objects."""
-
-
-_OPENING, _CLOSING = "“„”", "”“"
-_ORDINARY_OUTSIDE = re.compile(rf'[^"{_OPENING}/#,}}\]\s]+')
-_ORDINARY_INSIDE = re.compile(rf'[^"{_CLOSING}\\]+')
-_COMMENT = re.compile(r"(?<![:\w])//[^\n]*|(?<!\S)#[^\n]*|/\*[\s\S]*?(?:\*/|\Z)")
-
-
-def _straightened(text: str) -> str:
+def _normalized(text: str) -> str:
     """The text with straight quotes as delimiters, without comments and trailing commas. Strings do not change."""
     out: list[str] = []
     closing = ""
@@ -175,15 +178,14 @@ def _python_dict(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
         yield end + 1 - start, value
 
 
-# Asks until the answer can be read: in a repair, the model sees its answer and what is wrong with it.
-
+# Repairs: the model sees its answer, and what is wrong with it
 
 REPAIRS = 2
 """The maximum number of repairs after the first answer."""
 
-_SHOWN = 160
+_SHOWN_CHARACTERS = 160
 
-REPAIR_T = TypeVar("REPAIR_T")
+Content = TypeVar("Content")
 
 
 class Unreadable(ValueError):
@@ -193,10 +195,10 @@ class Unreadable(ValueError):
 async def ask_until_readable(
     model: LanguageModel,
     question: Question,
-    read: Callable[[str], REPAIR_T],
+    read: Callable[[str], Content],
     *,
     listener: Listener = SILENT,
-) -> tuple[REPAIR_T, tuple[Exchange, ...]]:
+) -> tuple[Content, tuple[Exchange, ...]]:
     """Ask until `read` accepts an answer."""
     exchanges: list[Exchange] = []
     asked = question
@@ -220,19 +222,18 @@ async def ask_until_readable(
 def _beginning(answer: str) -> str:
     """The beginning of an answer. It shows the reason if the model refused."""
     words = " ".join(answer[:1000].split())
-    return words[:_SHOWN] + "…" if len(words) > _SHOWN else words
+    return words[:_SHOWN_CHARACTERS] + "…" if len(words) > _SHOWN_CHARACTERS else words
 
 
 def _with_complaint(question: Question, answer: str, complaint: str, repair: int) -> Question:
-    said = {"role": "assistant", "content": answer if answer.strip() else "(nothing)"}
+    refused = {"role": "assistant", "content": answer if answer.strip() else "(nothing)"}
     reply = {"role": "user", "content": f"This cannot be used. {complaint}\nGive the whole corrected answer."}
     # Two equal bad answers make equal messages; the variant makes the second repair a different question.
     variant = question.variant * (REPAIRS + 1) + repair
-    return dataclasses.replace(question, messages=(*question.messages, said, reply), variant=variant)
+    return dataclasses.replace(question, messages=(*question.messages, refused, reply), variant=variant)
 
 
-# Extracts Python source from an answer, whatever text or fences surround it.
-
+# Code
 
 _PYTHON_TAGS = frozenset({"python", "py", "python3", "py3", "ipython", "ipython3"})
 _OTHER_TAGS = frozenset(
@@ -285,10 +286,10 @@ def extract_code(text: str, *, must_define: str | None = None) -> str:
         if codes := list(found):
             best = max(reversed(codes), key=lambda code: (_defines(code, must_define), len(code)))
             return best.strip("\n") + "\n"
-    raise NotCode(_complaint(text))
+    raise NotCode(_code_complaint(text))
 
 
-# The four places of code. Each function gives only code that parses.
+# The four places of code. Each function yields only code that parses.
 
 
 def _in_json(text: str) -> Iterator[str]:
@@ -373,7 +374,7 @@ def _defines(code: str, name: str | None) -> bool:
     return False
 
 
-def _complaint(text: str) -> str:
+def _code_complaint(text: str) -> str:
     blocks = fenced_blocks(text)
     code = textwrap.dedent(max((block.body for block in blocks), key=len, default=text)).strip("\n")
     if not code.strip():
@@ -389,10 +390,9 @@ def _complaint(text: str) -> str:
     return "There is no Python code in it."
 
 
-# Structured answers: requested with a schema, parsed tolerantly, checked with pydantic.
+# Records: requested with a schema, parsed tolerantly, checked with pydantic
 
-
-T = TypeVar("T", bound=BaseModel)
+RecordType = TypeVar("RecordType", bound=BaseModel)
 
 _SHOWN_ERRORS = 6
 
@@ -400,11 +400,11 @@ _SHOWN_ERRORS = 6
 async def ask_structured(
     model: LanguageModel,
     question: Question,
-    answer_type: type[T],
+    answer_type: type[RecordType],
     *,
-    require: Callable[[T], object] | None = None,
+    require: Callable[[RecordType], object] | None = None,
     listener: Listener = SILENT,
-) -> tuple[T, tuple[Exchange, ...]]:
+) -> tuple[RecordType, tuple[Exchange, ...]]:
     """Ask for a record of `answer_type`.
 
     The prompt always contains the schema as text, so that the question and its key are the same for every model. If the
@@ -417,7 +417,7 @@ async def ask_structured(
     messages = with_schema(question.messages, answer_type)
     asked = dataclasses.replace(question, messages=messages, form=answer_form(answer_type))
 
-    def read(answer: str) -> T:
+    def read(answer: str) -> RecordType:
         record = read_record(answer, answer_type)
         if require is not None:
             require(record)
@@ -426,7 +426,7 @@ async def ask_structured(
     return await ask_until_readable(model, asked, read, listener=listener)
 
 
-def read_record(answer: str, answer_type: type[T]) -> T:
+def read_record(answer: str, answer_type: type[RecordType]) -> RecordType:
     """The record in an answer: the largest JSON object that fits."""
     complaints = []
     for candidate in objects_in(answer):
@@ -437,7 +437,7 @@ def read_record(answer: str, answer_type: type[T]) -> T:
         try:
             return answer_type.model_validate(given)
         except ValidationError as error:
-            complaints.append(_structured_complaint(error))
+            complaints.append(_schema_complaint(error))
     raise Unreadable(complaints[0] if complaints else "There is no JSON object in it.")
 
 
@@ -468,7 +468,7 @@ def with_schema(messages: Sequence[Mapping[str, Any]], answer_type: type[BaseMod
     return (*before, {**message, "content": [*content, {"type": "text", "text": words}]})
 
 
-def _structured_complaint(error: ValidationError) -> str:
+def _schema_complaint(error: ValidationError) -> str:
     problems = error.errors(include_url=False, include_context=False, include_input=False)
     lines = [f"- {'.'.join(map(str, problem['loc'])) or 'the object'}: {problem['msg']}" for problem in problems]
     more = [f"- and {len(lines) - _SHOWN_ERRORS} more"] if len(lines) > _SHOWN_ERRORS else []

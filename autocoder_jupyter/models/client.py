@@ -1,4 +1,4 @@
-"""The client of language models through litellm: streams, retries, continues answers that were cut off, counts."""
+"""The client of language models through litellm: it streams answers, retries, continues and counts them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from typing import Any
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, ModelError, ModelUnavailable
 from autocoder_jupyter.models import faults, library, preflight, response
-from autocoder_jupyter.models import preflight as credentials
 from autocoder_jupyter.models.catalogue import unlisted
-from autocoder_jupyter.models.faults import CUT_OFF, Patience, cut_off_error
+from autocoder_jupyter.models.faults import CUT_OFF, RetryPolicy, cut_off_error
 from autocoder_jupyter.models.library import cost_of, require_price, worst_case
 from autocoder_jupyter.models.protocol import (
     SILENT,
@@ -24,10 +23,10 @@ from autocoder_jupyter.models.protocol import (
     Listener,
     ModelConfig,
     Question,
-    Worst,
+    WorstCase,
     question_key,
 )
-from autocoder_jupyter.models.questions import CONTINUE, Announcer, Dialect, OnSend, as_sent, dialect_of, join
+from autocoder_jupyter.models.questions import CONTINUE, Dialect, OnSend, RequestReporter, as_sent, dialect_of, join
 from autocoder_jupyter.models.response import ResponseReader, ServiceResponse
 from autocoder_jupyter.settings.config import OWN_PRICES
 from autocoder_jupyter.types import Exchange, Usage
@@ -41,7 +40,7 @@ CONTINUATIONS = 3
 TRIES_OF_UNLISTED = 2
 """How often a model is asked that litellm does not know, if there is no connection at all."""
 
-_ROOM = ("max_completion_tokens", "max_tokens")
+_LIMIT_NAMES = ("max_completion_tokens", "max_tokens")
 """Parameters that limit the length of an answer."""
 
 Messages = list[dict[str, Any]]
@@ -73,7 +72,7 @@ class LiteLLMModel:
     def __init__(
         self,
         config: ModelConfig,
-        patience: Patience | None = None,
+        patience: RetryPolicy | None = None,
         *,
         limited: bool = False,
         on_loading: Callable[[bool], None] | None = None,
@@ -81,7 +80,7 @@ class LiteLLMModel:
         checked: bool = False,
     ) -> None:
         self._config = config
-        self.patience = patience or Patience()
+        self.patience = patience or RetryPolicy()
         self.limited = limited
         self.on_loading = on_loading
         self.on_send = on_send
@@ -106,9 +105,9 @@ class LiteLLMModel:
         """
         content_key = question_key(question, self._config)
         await self.preflight()
-        with self._told_of_loading():
+        with self._loading_reported():
             litellm = await library.preload()
-            dialect, key = await background.call_blocking(lambda: self._readied(litellm))
+            dialect, key = await background.call_blocking(lambda: self._prepare(litellm))
         session = _Session(litellm, dialect, key, question, content_key, listener)
         return await self._whole_answer(session)
 
@@ -128,7 +127,7 @@ class LiteLLMModel:
             self._checked = True
 
     @contextlib.contextmanager
-    def _told_of_loading(self) -> Iterator[None]:
+    def _loading_reported(self) -> Iterator[None]:
         if self.on_loading is None or library.is_loaded():
             yield
             return
@@ -138,13 +137,13 @@ class LiteLLMModel:
         finally:
             self.on_loading(False)
 
-    def _readied(self, litellm: ModuleType) -> tuple[Dialect, str | None]:
+    def _prepare(self, litellm: ModuleType) -> tuple[Dialect, str | None]:
         """Check and import everything that is needed before a request."""
         if self.limited:
             require_price(self._config, litellm)
         library.load_client(self._config.model)
         response.install()
-        return dialect_of(self._config, litellm), credentials.find_key(self._config, litellm)
+        return dialect_of(self._config, litellm), preflight.find_key(self._config, litellm)
 
     async def _whole_answer(self, session: _Session) -> Exchange:
         """The exchange with the joined answer, and the messages of the last request."""
@@ -168,7 +167,7 @@ class LiteLLMModel:
         for _ in range(1 + CONTINUATIONS):
             reply, grant, spent = None, None, ""
             try:
-                reply, grant = await self._patiently(session, messages, room)
+                reply, grant = await self._request_with_retries(session, messages, room)
             except BudgetSpent as error:
                 if not answer.strip():
                     raise
@@ -190,17 +189,19 @@ class LiteLLMModel:
         why = f"It was still cut off after {CONTINUATIONS} continuations. Each part may have {room:,} tokens."
         raise cut_off_error(exchange(CUT_OFF, allowed), why, shortened=False)
 
-    async def _patiently(self, session: _Session, messages: Messages, room: int) -> tuple[ServiceResponse, Grant]:
+    async def _request_with_retries(
+        self, session: _Session, messages: Messages, room: int
+    ) -> tuple[ServiceResponse, Grant]:
         """One response, and what was granted for it. Transient faults are retried, refused options are left out."""
         failures, started = 0, time.monotonic()
         while True:
-            offered = self._offered(session, messages, room)
+            offered = self._optional_parameters(session, messages, room)
             try:
-                worst = await self._worst(session, messages, offered, room)
+                worst = await self._worst_case(session, messages, offered, room)
                 async with session.listener.meter.reserve(worst) as grant:
                     sent = [as_sent(message, marked=session.dialect.marks) for message in messages]
                     arguments = self._arguments(session, sent, offered, grant.room)
-                    return await self._replied(session, arguments, worst, grant), grant
+                    return await self._request(session, arguments, worst, grant), grant
             except AutocodeError:
                 raise
             except Exception as error:
@@ -217,7 +218,7 @@ class LiteLLMModel:
             session.listener.on_retry(fault.reason, seconds)
             await asyncio.sleep(seconds)
 
-    def _offered(self, session: _Session, messages: Messages, room: int) -> dict[str, Any]:
+    def _optional_parameters(self, session: _Session, messages: Messages, room: int) -> dict[str, Any]:
         """The optional parameters that the model supports and the user has not set."""
         # With a schema, a continuation would begin a new object instead of completing the old one.
         whole = len(messages) == len(session.question.messages)
@@ -226,8 +227,8 @@ class LiteLLMModel:
             optional.pop("max_tokens", None)
         return {name: value for name, value in optional.items() if name not in self._config.params}
 
-    async def _worst(self, session: _Session, messages: Messages, offered: dict[str, Any], room: int) -> Worst:
-        own = next((self._config.params[name] for name in _ROOM if name in self._config.params), room)
+    async def _worst_case(self, session: _Session, messages: Messages, offered: dict[str, Any], room: int) -> WorstCase:
+        own = next((self._config.params[name] for name in _LIMIT_NAMES if name in self._config.params), room)
         room = own if type(own) is int else room
         schema = offered.get("response_format")
         return await background.call_blocking(lambda: worst_case(messages, schema, room, self._config, session.litellm))
@@ -247,17 +248,17 @@ class LiteLLMModel:
             "max_retries": 0,
             "no-log": True,
         }
-        limits = {name: min(arguments[name], room) for name in _ROOM if type(arguments.get(name)) is int}
+        limits = {name: min(arguments[name], room) for name in _LIMIT_NAMES if type(arguments.get(name)) is int}
         return arguments | limits
 
-    async def _replied(
-        self, session: _Session, arguments: dict[str, Any], worst: Worst, grant: Grant
+    async def _request(
+        self, session: _Session, arguments: dict[str, Any], worst: WorstCase, grant: Grant
     ) -> ServiceResponse:
         """One response. What it used is charged to the grant."""
-        reading = ResponseReader(
+        reader = ResponseReader(
             AnswerLimits.of(self._config), grant, worst, arguments["messages"], session.listener.on_text
         )
-        reply = await reading.reply(lambda: self._sent(session, arguments))
+        reply = await reader.reply(lambda: self._open_stream(session, arguments))
         if reply.stopped:  # it is charged already
             return reply
         usage = await self._priced(reply.usage, session.litellm)
@@ -273,24 +274,24 @@ class LiteLLMModel:
         cost = await background.call_blocking(lambda: cost_of(usage, self._config, litellm))
         return usage.model_copy(update={"cost": cost})
 
-    async def _sent(self, session: _Session, arguments: dict[str, Any]) -> Any:
+    async def _open_stream(self, session: _Session, arguments: dict[str, Any]) -> Any:
         """The stream of an answer; the request is reported to `on_send` first."""
-        with library.tokenizer_beside():
+        with library.importing_tokenizer():
             if self.on_send is None:
                 return await session.litellm.acompletion(**arguments)
-            announcer = Announcer(session.question.stage, session.content_key, self.on_send)
+            reporter = RequestReporter(session.question.stage, session.content_key, self.on_send)
             try:
-                stream = await session.litellm.acompletion(**arguments, logger_fn=announcer)
+                stream = await session.litellm.acompletion(**arguments, logger_fn=reporter)
             finally:
-                announcer.put_right()
-        announcer.require_told(arguments)
+                reporter.report_changes()
+        reporter.require_reported(arguments)
         return stream
 
     def _is_unlisted(self, reason: str) -> bool:
         """Whether the name of the model is probably wrong, and no service answers that could say so."""
         return reason == faults.NO_CONNECTION and self._config.api_base is None and bool(unlisted(self._config.model))
 
-    def _unavailable(self, fault: faults.Passing, tries: int) -> ModelUnavailable:
+    def _unavailable(self, fault: faults.TransientFault, tries: int) -> ModelUnavailable:
         address, is_cut_off = self._config.api_base, fault.reason == faults.NO_CONNECTION
         place = f" The address is {address}." if address else ""
         if address and is_cut_off:

@@ -1,4 +1,4 @@
-"""The meaning of a service's error: a transient fault, or an error for the user."""
+"""Failures of a model's service: what an error means, answers that were cut off, and when a request is retried."""
 
 from __future__ import annotations
 
@@ -21,12 +21,14 @@ from autocoder_jupyter.errors import (
 )
 from autocoder_jupyter.models import preflight
 from autocoder_jupyter.models.preflight import HOW_TO_NAME, unknown_provider
-from autocoder_jupyter.models.protocol import AnswerLimits, Grant, Meter, ModelConfig, Question, Worst, question_key
+from autocoder_jupyter.models.protocol import AnswerLimits, Grant, Meter, ModelConfig, Question, WorstCase, question_key
 from autocoder_jupyter.types import STOPPED, Exchange, Usage
 from autocoder_jupyter.untrusted.parsing import visible
 from autocoder_jupyter.view.amounts import so_far
 
-_PASSING_STATUS = frozenset({408, 409, 425, 429, *range(500, 600)})
+# The meaning of an error
+
+_TRANSIENT_STATUS = frozenset({408, 409, 425, 429, *range(500, 600)})
 _QUOTA = re.compile(r"insufficient_quota|exceeded your current quota|credit balance|billing", re.IGNORECASE)
 _NO_CREDENTIALS = re.compile(
     r"missing credentials|unable to locate credentials|default credentials|must be set.{0,40}api_key", re.IGNORECASE
@@ -48,17 +50,17 @@ _REPEATING = re.compile(r"repeating the same chunk", re.IGNORECASE)
 _ADDRESSES = re.compile(r" ?(?:ssl:)?<[^<>]* object at 0x[0-9a-f]+>")
 _PREFIXES = re.compile(r"^(?:litellm\.\w+: |\w*(?:Error|Exception)\w*: |\w+Exception - )+")
 
-_IN_THE_MIDDLE = re.compile(r"payload is not completed|incomplete chunked read|peer closed connection", re.IGNORECASE)
+_INTERRUPTED = re.compile(r"payload is not completed|incomplete chunked read|peer closed connection", re.IGNORECASE)
 
 NO_CONNECTION = "no connection to the service"
-_BROKE_OFF = "the answer broke off"
+_INCOMPLETE = "the answer broke off"
 
-_TRIES_OF_A_PAGE = 2
+_WEB_PAGE_TRIES = 2
 """A login page stays until somebody logs in."""
 
 
 @dataclass(frozen=True)
-class Passing:
+class TransientFault:
     """A transient fault.
 
     Args:
@@ -111,17 +113,17 @@ class NoAnswer(ResponseFault):
     """The response was stopped at a limit, and nothing in it was an answer. The message says which limit."""
 
 
-def judge(error: Exception, config: ModelConfig, litellm: ModuleType) -> Passing | ModelError:
-    """Classify an exception of a call."""
+def judge(error: Exception, config: ModelConfig, litellm: ModuleType) -> TransientFault | ModelError:
+    """What an exception of a call means: a transient fault, or an error for the user."""
     if isinstance(error, EndedEarly):
-        return Passing(_BROKE_OFF)
+        return TransientFault(_INCOMPLETE)
     if isinstance(error, Silent):
-        return Passing(f"no answer within {error.seconds:g} s")
+        return TransientFault(f"no answer within {error.seconds:g} s")
     if isinstance(error, WebPage):
         title = f" ({visible(error.title)!r})" if error.title else ""
-        return Passing(
+        return TransientFault(
             f"a web page{title} came instead of an answer; a proxy or a login may be between",
-            tries=_TRIES_OF_A_PAGE,
+            tries=_WEB_PAGE_TRIES,
             hint="Log in to the network or the proxy, or correct the address (api_base).",
         )
     if isinstance(error, NoAnswer):
@@ -131,34 +133,34 @@ def judge(error: Exception, config: ModelConfig, litellm: ModuleType) -> Passing
             hint="Is the address (api_base) that of a language model? Try again with %autocode retry.",
         )
     status = getattr(error, "status_code", None)
-    said = _said(error)
+    message = _service_message(error)
     code = str(getattr(error, "code", "") or "")
-    if status in (401, 403) or _NO_CREDENTIALS.search(said):
-        return _refused_key(status, said, config, litellm)
-    if status == 402 or (status == 429 and _QUOTA.search(f"{said} {code}")):
-        return AuthenticationFailed(f"The account behind {config.model} has no credit left.", why=said)
-    if isinstance(error, litellm.exceptions.ContextWindowExceededError) or _rejects(status, _CONTEXT, said):
+    if status in (401, 403) or _NO_CREDENTIALS.search(message):
+        return _refused_key(status, message, config, litellm)
+    if status == 402 or (status == 429 and _QUOTA.search(f"{message} {code}")):
+        return AuthenticationFailed(f"The account behind {config.model} has no credit left.", why=message)
+    if isinstance(error, litellm.exceptions.ContextWindowExceededError) or _rejects(status, _CONTEXT, message):
         return UnusableAnswer(
             f"The question does not fit into the context window of {config.model}.",
-            why=said,
+            why=message,
             hint="Share less of the data (--share stats or --share schema), or choose a model with a larger window.",
         )
-    if _REPEATING.search(said):  # litellm's own check, reported as a 500; a retry would cost the same again
+    if _REPEATING.search(message):  # litellm's own check, reported as a 500; a retry would cost the same again
         return UnusableAnswer(
             f"{config.model} repeated itself and was stopped.",
             hint="Try again (%autocode retry), or choose a stronger model with -m.",
         )
-    if isinstance(error, litellm.exceptions.ContentPolicyViolationError) or _rejects(status, _FILTERED, said):
-        return filtered(config, said)
-    if status == 404 or _rejects(status, _NO_MODEL, said):
-        return _unknown_model(said, config, litellm)
+    if isinstance(error, litellm.exceptions.ContentPolicyViolationError) or _rejects(status, _FILTERED, message):
+        return filtered(config, message)
+    if status == 404 or _rejects(status, _NO_MODEL, message):
+        return _unknown_model(message, config, litellm)
     if isinstance(error, litellm.exceptions.Timeout):
-        return Passing(f"no answer within {AnswerLimits.of(config).silence:g} s")
-    if _NOT_SENT.search(said):  # litellm reports this as a 500, too
-        return ModelError(f"{config.model} cannot be asked from here.", why=said)
-    if status in _PASSING_STATUS or isinstance(error, (litellm.exceptions.APIConnectionError, OSError)):
-        return Passing(_reason(status, said), _retry_after(error))
-    return ModelError(f"{config.model} refused the question.", why=said, hint="See litellm_params and -m.")
+        return TransientFault(f"no answer within {AnswerLimits.of(config).silence:g} s")
+    if _NOT_SENT.search(message):  # litellm reports this as a 500, too
+        return ModelError(f"{config.model} cannot be asked from here.", why=message)
+    if status in _TRANSIENT_STATUS or isinstance(error, (litellm.exceptions.APIConnectionError, OSError)):
+        return TransientFault(_reason(status, message), _retry_after(error))
+    return ModelError(f"{config.model} refused the question.", why=message, hint="See litellm_params and -m.")
 
 
 def filtered(config: ModelConfig, why: str = "") -> UnusableAnswer:
@@ -170,26 +172,26 @@ def filtered(config: ModelConfig, why: str = "") -> UnusableAnswer:
     )
 
 
-def _rejects(status: int | None, pattern: re.Pattern[str], said: str) -> bool:
-    return status in (400, 413, 422) and pattern.search(said) is not None
+def _rejects(status: int | None, pattern: re.Pattern[str], message: str) -> bool:
+    return status in (400, 413, 422) and pattern.search(message) is not None
 
 
-def _refused_key(status: int | None, said: str, config: ModelConfig, litellm: ModuleType) -> AuthenticationFailed:
+def _refused_key(status: int | None, message: str, config: ModelConfig, litellm: ModuleType) -> AuthenticationFailed:
     variable = preflight.key_variable(config, litellm)
     if status == 403:
         return AuthenticationFailed(
             f"The key for {config.model} may not be used for it.",
-            why=said,
+            why=message,
             hint=f"Allow it in the account of the provider, choose another model with -m, or another key"
             f"{f' in {variable}' if variable else ''}.",
         )
     where = f"the key in {variable}" if variable else "the credentials"
     hint = f"Set {variable} to a valid key" if variable else "Name the variable that holds a valid key with api_key=…"
-    return AuthenticationFailed(f"The provider of {config.model} refuses {where}.", why=said, hint=f"{hint}.")
+    return AuthenticationFailed(f"The provider of {config.model} refuses {where}.", why=message, hint=f"{hint}.")
 
 
-def _unknown_model(said: str, config: ModelConfig, litellm: ModuleType) -> UnknownModel:
-    if _NO_PROVIDER in said:
+def _unknown_model(message: str, config: ModelConfig, litellm: ModuleType) -> UnknownModel:
+    if _NO_PROVIDER in message:
         return unknown_provider(config)
     close = similar_models(config.model, litellm)
     meant = f"Did you mean {' or '.join(close)}? " if close else ""
@@ -197,7 +199,7 @@ def _unknown_model(said: str, config: ModelConfig, litellm: ModuleType) -> Unkno
         meant += f"Is {config.api_base} the right address (most end in /v1)? "
     return UnknownModel(
         f"There is no model {config.model!r}.",
-        why=said,
+        why=message,
         hint=f"{meant}{HOW_TO_NAME}",
     )
 
@@ -212,23 +214,23 @@ def similar_models(model: str, litellm: ModuleType) -> list[str]:
     return difflib.get_close_matches(model, sorted(litellm.model_list), n=3)
 
 
-def _said(error: Exception) -> str:
+def _service_message(error: Exception) -> str:
     """The service's own message, without litellm's class names and the repeated cause."""
     text = str(error)[:4_000].split(" Original exception:")[0].split(". Handle with `")[0]
     text = _ADDRESSES.sub("", text.split("Traceback (most")[0])
     return " ".join(_PREFIXES.sub("", text.strip()).split())[:400]
 
 
-def _reason(status: int | None, said: str) -> str:
+def _reason(status: int | None, message: str) -> str:
     if status == 429:
         return "rate limit"
     if status in (503, 529):
         return "the service is overloaded"
-    if not said or _NO_CONNECTION.search(said):
+    if not message or _NO_CONNECTION.search(message):
         return NO_CONNECTION
-    if _IN_THE_MIDDLE.search(said):
-        return _BROKE_OFF
-    return f"the service failed: {said[:160].rstrip('.')}"
+    if _INTERRUPTED.search(message):
+        return _INCOMPLETE
+    return f"the service failed: {message[:160].rstrip('.')}"
 
 
 def _retry_after(error: Exception) -> float | None:
@@ -243,8 +245,9 @@ def _retry_after(error: Exception) -> float | None:
     return None
 
 
-# Answers that were cut off: paid for, not usable, and recorded so that no run pays for the same again.
-
+# Answers that were cut off
+#
+# They are paid for and not usable. They are recorded, so that no run pays for the same answer again.
 
 CUT_OFF = "cut off"
 """The finish reason of an answer that was cut off."""
@@ -313,7 +316,7 @@ class OnlyLonger:
     cut: Exchange
 
     @asynccontextmanager
-    async def reserve(self, worst: Worst) -> AsyncIterator[Grant]:
+    async def reserve(self, worst: WorstCase) -> AsyncIterator[Grant]:
         """Permission for one request.
 
         Raises:
@@ -328,15 +331,14 @@ class OnlyLonger:
             yield grant
 
 
-# How long to wait before a request to a failing service is retried.
-
+# Retries
 
 _jitter = random.Random()
 """A separate generator: retries must not change the user's seeded sequence of random numbers."""
 
 
 @dataclass(frozen=True)
-class Patience:
+class RetryPolicy:
     """Exponential backoff with jitter.
 
     Args:

@@ -1,7 +1,6 @@
-"""The only place that imports litellm: late, off the event loop, and without side effects on the process.
+"""litellm: its import, without side effects on the process, and the prices and limits of models in its tables.
 
-By default, the import downloads a price list, loads a `.env` file of the working folder into `os.environ`, redirects
-tiktoken's cache, and later prints advertisements on errors.
+This is the only place that imports it: late, and not on the event loop.
 """
 
 from __future__ import annotations
@@ -24,10 +23,15 @@ from autocoder_jupyter.concurrency.background import start_thread
 from autocoder_jupyter.data.tokens import estimate_tokens
 from autocoder_jupyter.errors import ModelError
 from autocoder_jupyter.models import preflight
-from autocoder_jupyter.models.protocol import ModelConfig, Worst
+from autocoder_jupyter.models.protocol import ModelConfig, WorstCase
 from autocoder_jupyter.models.questions import dialect_of
 from autocoder_jupyter.settings.config import OWN_PRICES
 from autocoder_jupyter.types import Usage
+
+# The import
+#
+# By default, it downloads a price list, loads a `.env` file of the working folder into `os.environ`, redirects
+# tiktoken's cache, and later prints advertisements on errors.
 
 _ENVIRONMENT = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_MODE": "PRODUCTION"}
 _OPENAI = frozenset({"openai", "azure", "custom_openai", "text-completion-openai"})
@@ -45,7 +49,7 @@ SENDING_SECONDS = 0.1
 _AT_FIRST_REQUEST = ("litellm._service_logger", "anyio._backends._asyncio")
 """Modules that litellm and httpx import in the first request, with those that these need."""
 
-_NEW_OBJECTS = 100_000
+_RARE_COLLECTIONS = 100_000
 """The threshold of the garbage collector during the import of a large library; the default is 700 or 2,000 objects."""
 
 _lock = threading.Lock()
@@ -59,7 +63,7 @@ def load() -> ModuleType:
         if _litellm is None:
             with _environment_restored(), collecting_rarely():
                 _litellm = importlib.import_module("litellm")
-            _without_proxy(importlib.import_module("litellm.main"))
+            _skip_import_of_proxy(importlib.import_module("litellm.main"))
             _litellm.suppress_debug_info = True
             for name in _LOGGERS:
                 logging.getLogger(name).setLevel(logging.CRITICAL)
@@ -93,7 +97,7 @@ def load_tokenizer() -> None:
 
 
 @contextlib.contextmanager
-def tokenizer_beside() -> Iterator[None]:
+def importing_tokenizer() -> Iterator[None]:
     """During a request, import litellm's tokenizer on another thread: a model needs longer until it answers.
 
     If an answer comes sooner, litellm imports it on the event loop. In both cases the environment is as it was soon.
@@ -136,7 +140,7 @@ async def preload() -> ModuleType:
     return await background.call_blocking(load)
 
 
-def _without_proxy(main: Any) -> None:
+def _skip_import_of_proxy(main: Any) -> None:
     """Let the first request not import the server of litellm, which is needed only for messages with files."""
     original = getattr(main, "update_messages_with_model_file_ids", None)
     if original is None:
@@ -171,7 +175,7 @@ def _restore(name: str, value: str | None) -> None:
 def collecting_rarely() -> Iterator[None]:
     """Collect garbage rarely: an import leaves almost no garbage, and collections would take a quarter of its time."""
     before = gc.get_threshold()
-    rarely = (max(before[0], _NEW_OBJECTS), *before[1:])
+    rarely = (max(before[0], _RARE_COLLECTIONS), *before[1:])
     if before[0]:
         gc.set_threshold(*rarely)
     try:
@@ -181,13 +185,12 @@ def collecting_rarely() -> Iterator[None]:
             gc.set_threshold(*before)
 
 
-# Prices, context windows and keys of models, from litellm's tables: for the cost of a call and for the doctor.
-
+# Prices and context windows
 
 MARGIN = 1.4
 """A safety factor: an estimate may be ten percent too low, and writing input to a cache costs a quarter more."""
 
-_AROUND_A_MESSAGE = 8
+_TOKENS_PER_MESSAGE = 8
 
 _FREE = frozenset({"ollama", "ollama_chat", "lemonade"})
 """Providers that run locally."""
@@ -201,7 +204,7 @@ def cost_of(usage: Usage, config: ModelConfig, litellm: ModuleType) -> float | N
     if own := _own_prices(config):
         return usage.input_tokens * own[0] + usage.output_tokens * own[1]
     try:
-        asked, said = litellm.cost_per_token(
+        input_cost, output_cost = litellm.cost_per_token(
             model=config.model,
             prompt_tokens=usage.input_tokens,
             completion_tokens=usage.output_tokens,
@@ -210,7 +213,7 @@ def cost_of(usage: Usage, config: ModelConfig, litellm: ModuleType) -> float | N
         )
     except Exception:  # of many types, but always because the model is not in the table
         return None
-    cost = float(asked + said)
+    cost = float(input_cost + output_cost)
     if cost == 0 and preflight.provider(config.model, litellm) not in _FREE:
         return None  # listed without a price
     return cost
@@ -228,8 +231,10 @@ def require_price(config: ModelConfig, litellm: ModuleType) -> None:
 
 
 def _own_prices(config: ModelConfig) -> tuple[float, float] | None:
-    asked, said = (config.params.get(name) for name in OWN_PRICES)
-    return (float(asked), float(said)) if _is_price(asked) and _is_price(said) else None
+    input_price, output_price = (config.params.get(name) for name in OWN_PRICES)
+    if _is_price(input_price) and _is_price(output_price):
+        return float(input_price), float(output_price)
+    return None
 
 
 def _is_price(value: Any) -> TypeGuard[float]:
@@ -265,13 +270,13 @@ def _per_million(price: float | None) -> float | None:
 
 def worst_case(
     messages: Iterable[Mapping[str, Any]], schema: object, room: int, config: ModelConfig, litellm: ModuleType
-) -> Worst:
+) -> WorstCase:
     """The maximum usage of one request. Blocks like `cost_of`."""
     texts = [str(message.get("content") or "") for message in messages]
     texts += [json.dumps(schema, default=str)] if schema is not None else []
-    asked = round(MARGIN * sum(estimate_tokens(text) + _AROUND_A_MESSAGE for text in texts))
+    asked = round(MARGIN * sum(estimate_tokens(text) + _TOKENS_PER_MESSAGE for text in texts))
     question, answer = Usage(input_tokens=asked), Usage(output_tokens=room)
-    return Worst(
+    return WorstCase(
         question.model_copy(update={"cost": cost_of(question, config, litellm)}),
         answer.model_copy(update={"cost": cost_of(answer, config, litellm)}),
     )

@@ -1,4 +1,4 @@
-"""Checks for failures that can be found before litellm is imported, which takes seconds.
+"""Keys of models, and failures that can be found before litellm is imported, which takes seconds.
 
 Only certain failures are refused here. If litellm may find another way (a key in the parameters, a custom provider, a
 proxy), litellm decides.
@@ -6,7 +6,6 @@ proxy), litellm decides.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import errno
 import os
@@ -15,20 +14,19 @@ import socket
 import sys
 import urllib.request
 from collections.abc import Sequence
-from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from autocoder_jupyter.errors import AuthenticationFailed, ModelUnavailable, UnknownModel
 from autocoder_jupyter.models import catalogue
-from autocoder_jupyter.models.catalogue import known_models, known_providers
+from autocoder_jupyter.models.catalogue import known_providers
 from autocoder_jupyter.models.protocol import ModelConfig
 from autocoder_jupyter.settings.config import NO_KEY
-from autocoder_jupyter.untrusted.plain_json import parse
 
-# Finds the key for a call. Keys are read when a call is made, passed with it, and not stored.
-
+# Keys
+#
+# A key is read when a call is made, passed with it, and not stored.
 
 _FURTHER_PROVIDERS = (
     "aleph_alpha",
@@ -131,8 +129,7 @@ def provider(model: str, litellm: ModuleType) -> str:
     return ""
 
 
-# What the docstring of this file says.
-
+# Checks before the first question
 
 KEYS = {
     "anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
@@ -163,7 +160,7 @@ _VARIABLES = ("api_key", "api_base", "custom_provider_map", "use_litellm_proxy")
 """Variables of the litellm module in which it may find a key or a provider."""
 
 _CONNECT_SECONDS = 0.5
-_NO_WAY = frozenset({errno.ECONNREFUSED, errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.ENETUNREACH})
+_UNREACHABLE = frozenset({errno.ECONNREFUSED, errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.ENETUNREACH})
 _NO_SUCH_NAME = frozenset({socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)})
 
 
@@ -185,7 +182,7 @@ def require_key(config: ModelConfig) -> None:
     if config.api_key:
         named_key(config)
         return
-    if _may_have_another_way(config):
+    if _may_be_found_by_litellm(config):
         return
     variables = KEYS.get(catalogue.provider_of(config.model), ())
     if variables and not any(os.environ.get(variable, "").strip() for variable in variables):
@@ -199,7 +196,7 @@ def require_provider(config: ModelConfig) -> None:
         UnknownModel: certainly no provider serves it; the hint has similar names.
     """
     model = config.model
-    if not catalogue.provider_names() or ":" in model or _may_have_another_way(config):
+    if not catalogue.provider_names() or ":" in model or _may_be_found_by_litellm(config):
         return
     if catalogue.provider_of(model) or catalogue.is_family(model):
         return
@@ -240,7 +237,7 @@ def require_address(config: ModelConfig) -> None:
     place = urlsplit(address)
     if place.scheme not in ("http", "https") or not place.hostname or _behind_proxy(place):
         return
-    why = _obstacle(place.hostname, _port(place))
+    why = _connection_error(place.hostname, _port(place))
     if why:
         raise ModelUnavailable(
             f"{config.model} cannot be asked: nothing answers at {address}.",
@@ -249,12 +246,12 @@ def require_address(config: ModelConfig) -> None:
         )
 
 
-def _may_have_another_way(config: ModelConfig) -> bool:
+def _may_be_found_by_litellm(config: ModelConfig) -> bool:
     given = config.api_base is not None or any(name in config.params for name in _OTHER_WAYS)
-    return given or bool(os.environ.get("USE_LITELLM_PROXY")) or _told_to_litellm()
+    return given or bool(os.environ.get("USE_LITELLM_PROXY")) or _is_set_in_litellm()
 
 
-def _told_to_litellm() -> bool:
+def _is_set_in_litellm() -> bool:
     """Whether the user imported litellm and set one of its variables."""
     litellm = sys.modules.get("litellm")
     return litellm is not None and any(vars(litellm).get(name) for name in _VARIABLES)
@@ -262,7 +259,7 @@ def _told_to_litellm() -> bool:
 
 def _address(config: ModelConfig) -> tuple[str, str]:
     """The address of the model, if known, and the advice if nothing answers there."""
-    if _told_to_litellm():
+    if _is_set_in_litellm():
         return "", ""
     variable, usual, advice = _LOCAL.get(catalogue.provider_of(config.model), ("", "", "Start the service"))
     given: tuple[Any, ...] = (*(config.params.get(name) for name in _ADDRESSES), config.api_base)
@@ -283,7 +280,7 @@ def _behind_proxy(place: SplitResult) -> bool:
     return bool(proxies.keys() & {place.scheme, "all"}) and not urllib.request.proxy_bypass(place.hostname or "")
 
 
-def _obstacle(host: str, port: int) -> str:
+def _connection_error(host: str, port: int) -> str:
     """Why no connection can be made; "" if one can, or if that is not certain."""
     try:
         socket.create_connection((host, port), timeout=_CONNECT_SECONDS, all_errors=True).close()
@@ -291,97 +288,7 @@ def _obstacle(host: str, port: int) -> str:
         return f"There is no host {host}." if error.errno in _NO_SUCH_NAME else ""
     except ExceptionGroup as refused:  # one error for each address of the host
         numbers = {getattr(error, "errno", None) for error in refused.exceptions}
-        return "The connection is refused." if errno.ECONNREFUSED in numbers and numbers <= _NO_WAY else ""
+        return "The connection is refused." if errno.ECONNREFUSED in numbers and numbers <= _UNREACHABLE else ""
     except OSError:
         return ""
     return ""
-
-
-# The servers of models on this machine that answer, and their models. Nothing is asked beyond this machine.
-#
-# All of them, Ollama too, list their models under `/v1/models`, with the protocol of OpenAI. Any program can answer at
-# these ports, so an answer is bounded in size and time, and the names in it are only shown and offered.
-
-
-HOST = "127.0.0.1"
-PORTS = {11434: "Ollama", 1234: "LM Studio", 8000: "vLLM", 8080: "llama.cpp"}
-"""The usual port of each server."""
-
-_LOCAL_SERVERS_OLLAMA = "Ollama"
-_SECONDS = 1.0
-_BYTES = 2**20
-_MOST = 20
-"""Models of a server that are offered."""
-
-_NAME = re.compile(r"[\w.:/@+-]{1,200}", re.ASCII)
-_QUESTION = f"GET /v1/models HTTP/1.0\r\nHost: {HOST}\r\nAccept: application/json\r\nConnection: close\r\n\r\n".encode()
-
-
-@dataclass(frozen=True)
-class LocalServer:
-    """A server that answers.
-
-    Args:
-        name: the program whose usual port it has. Another program may have it.
-        models: the names of its models, as `-m` takes them; those for embeddings come last. Names of OpenAI's own
-            models are left out, because they stand for these.
-        api_base: its address for these models; None if litellm knows it.
-    """
-
-    name: str
-    models: tuple[str, ...]
-    api_base: str | None
-
-
-async def local_servers() -> tuple[LocalServer, ...]:
-    """The servers that answer, in the order of `PORTS`. All are asked at the same time, for a second at most."""
-    known = set(known_models("openai"))
-    answers = await asyncio.gather(*map(_asked, PORTS))
-    found = []
-    for (port, name), models in zip(PORTS.items(), answers, strict=True):
-        if models is not None and name == _LOCAL_SERVERS_OLLAMA:
-            found.append(LocalServer(name, tuple(f"ollama_chat/{model}" for model in models), None))
-        elif models is not None:
-            named = (f"openai/{model}" for model in models)
-            own = tuple(model for model in named if model not in known)
-            found.append(LocalServer(name, own, f"http://{HOST}:{port}/v1"))
-    return tuple(found)
-
-
-async def _asked(port: int) -> tuple[str, ...] | None:
-    """The models of the server at a port; None if none of models answers."""
-    writer = None
-    try:
-        async with asyncio.timeout(_SECONDS):
-            reader, writer = await asyncio.open_connection(HOST, port)
-            writer.write(_QUESTION)
-            answer = await _read(reader)
-        return read_models(answer)
-    except (OSError, ValueError):  # TimeoutError is an OSError
-        return None
-    finally:
-        if writer is not None:
-            writer.close()
-
-
-async def _read(reader: asyncio.StreamReader) -> bytes:
-    answer = bytearray()
-    while part := await reader.read(_BYTES):
-        answer += part
-        if len(answer) > _BYTES:
-            raise ValueError("the answer is too long")
-    return bytes(answer)
-
-
-def read_models(answer: bytes) -> tuple[str, ...]:
-    """The names of models in an answer with its head. What cannot be a name, and further ones, are left out."""
-    head, _, body = answer.partition(b"\r\n\r\n")
-    if not re.match(rb"HTTP/1\.[01] 200\b", head):
-        raise ValueError("the server does not list models")
-    record = parse(body)
-    listed = record.get("data", "") if isinstance(record, dict) else ""
-    if not isinstance(listed, list | None):  # None: Ollama without models
-        raise ValueError("the answer does not list models")
-    names = [each["id"] for each in listed or () if isinstance(each, dict) and isinstance(each.get("id"), str)]
-    good = [name for name in dict.fromkeys(names) if _NAME.fullmatch(name)]
-    return tuple(sorted(good, key=lambda name: "embed" in name.casefold())[:_MOST])

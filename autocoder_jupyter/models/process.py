@@ -26,14 +26,14 @@ from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.background import start_thread
 from autocoder_jupyter.errors import ModelUnavailable
 from autocoder_jupyter.models.client import LiteLLMModel
-from autocoder_jupyter.models.faults import Patience
-from autocoder_jupyter.models.protocol import SILENT, Grant, Listener, ModelConfig, Question, Worst
+from autocoder_jupyter.models.faults import RetryPolicy
+from autocoder_jupyter.models.protocol import SILENT, Grant, Listener, ModelConfig, Question, WorstCase
 from autocoder_jupyter.models.questions import OnSend
 from autocoder_jupyter.models.spawn import spawn
 from autocoder_jupyter.types import Exchange
 
 _STARTS = 2
-"""How many processes are tried that end before they send a request. Then the model is asked here."""
+"""How many processes are tried, if they end before they send a request. Then the model is asked here."""
 
 CLOSING_SECONDS = 2.0
 """How long a question that was cancelled is followed, to know what it used."""
@@ -41,20 +41,20 @@ CLOSING_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class Order:
-    """One question, as it goes to the process.
+    """One question, as it is sent to the process.
 
     Args:
         config, patience, limited: see `LiteLLMModel`.
-        tells: whether each request is reported before it is sent.
+        reports: whether each request is reported before it is sent.
         variables: the environment, if it is another one than that of the order before. Keys of models are in it.
         folder: the working folder, to which paths of credentials may be relative.
     """
 
     config: ModelConfig
-    patience: Patience
+    patience: RetryPolicy
     limited: bool
     question: Question
-    tells: bool
+    reports: bool
     variables: Mapping[str, str] | None = None
     folder: str = ""
 
@@ -174,16 +174,16 @@ class ModelProcess:
         """Have one question asked. See `RemoteModel.ask`."""
         loop, inbox = asyncio.get_running_loop(), asyncio.Queue[Any]()
 
-        def told(message: Any) -> None:
+        def receive(message: Any) -> None:
             with contextlib.suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(inbox.put_nowait, message)
 
-        with self._following(told) as number:
+        with self._following(receive) as number:
             loading = _Loading(on_loading, begins=not self.is_loaded)
-            talk = _Talk(inbox, lambda *message: self._send(number, *message), listener, on_send, loading)
+            remote = _RemoteQuestion(inbox, lambda *message: self._send(number, *message), listener, on_send, loading)
             try:
                 await background.call_blocking(lambda: self._order(number, order))
-                return await talk.followed()
+                return await remote.answer()
             finally:
                 loading.end()
 
@@ -195,12 +195,12 @@ class ModelProcess:
             self._write(number, "ask", replace(order, variables=changed, folder=_folder()))
 
     @contextlib.contextmanager
-    def _following(self, told: Callable[[Any], object]) -> Iterator[int]:
-        """Have `told` called with each message about a new number, and with None if the process ends."""
+    def _following(self, receive: Callable[[Any], object]) -> Iterator[int]:
+        """Have `receive` called with each message about a new number, and with None if the process ends."""
         number = next(self._numbers)
-        self._open[number] = told
+        self._open[number] = receive
         if self._ended:
-            told(None)
+            receive(None)
         try:
             yield number
         finally:
@@ -224,12 +224,12 @@ class ModelProcess:
                 number, *message = pickle.load(self._process.stdout)
                 if number == 0:
                     self.is_loaded = True
-                elif (told := self._open.get(number)) is not None:
-                    told(message)
+                elif (receive := self._open.get(number)) is not None:
+                    receive(message)
         except Exception:  # it has ended, or has another version of this package
             self._ended = True
-            for told in list(self._open.values()):
-                told(None)
+            for receive in list(self._open.values()):
+                receive(None)
             self._process.kill()
             with contextlib.suppress(OSError):  # it closes the pipes; what was not sent is not needed
                 self._process.communicate()
@@ -240,21 +240,21 @@ class _EndedBefore(Exception):
 
 
 class _Loading:
-    """Tells once that the import of litellm is waited for, and once that it is not any more."""
+    """Reports once that a question waits for the import of litellm, and once that it no longer does."""
 
     def __init__(self, on_loading: Callable[[bool], None] | None, *, begins: bool) -> None:
-        self._tell = on_loading if begins else None
-        if self._tell is not None:
-            self._tell(True)
+        self._report = on_loading if begins else None
+        if self._report is not None:
+            self._report(True)
 
     def end(self) -> None:
         """The import has ended, or nobody waits for it."""
-        tell, self._tell = self._tell, None
-        if tell is not None:
-            tell(False)
+        report, self._report = self._report, None
+        if report is not None:
+            report(False)
 
 
-class _Talk:
+class _RemoteQuestion:
     """Follows one question in the process until its answer.
 
     Args:
@@ -277,11 +277,11 @@ class _Talk:
         self._loading = loading
         self._granted = contextlib.AsyncExitStack()
         self._grant: Grant | None = None
-        self._worst: Worst | None = None
-        self._said = 0
+        self._worst: WorstCase | None = None
+        self._characters = 0
         self._stop: BaseException | None = None
 
-    async def followed(self) -> Exchange:
+    async def answer(self) -> Exchange:
         """The answer. A cancel is passed on, and what the question used until then is still charged."""
         async with self._granted:
             while True:
@@ -297,7 +297,7 @@ class _Talk:
                     case ["answered" | "failed", *_] if self._stop is not None:
                         raise self._stop
                     case [kind, *about]:
-                        await self._heard(kind, *about)
+                        await self._handle(kind, *about)
 
     async def _next(self) -> Any:
         if self._stop is None:
@@ -315,12 +315,12 @@ class _Talk:
         self._stop = reason
         self._send("cancel")
 
-    async def _heard(self, kind: str, *about: Any) -> None:
-        """Do what a message says. What a listener raises ends the question."""
+    async def _handle(self, kind: str, *about: Any) -> None:
+        """Handle a message. What a listener raises ends the question."""
         try:
             match kind:
                 case "text":
-                    self._said += len(about[0])
+                    self._characters += len(about[0])
                     if self._stop is None:
                         self._listener.on_text(about[0])
                 case "retry":
@@ -333,11 +333,11 @@ class _Talk:
                     self._grant = None
                     await self._granted.aclose()
                 case _:
-                    await self._replied(kind, about[0])
+                    await self._reply(kind, about[0])
         except Exception as error:
             self._end(error)
 
-    async def _replied(self, kind: str, about: Any) -> None:
+    async def _reply(self, kind: str, about: Any) -> None:
         """Answer a question of the process. It raises the error there."""
         result: object = ""
         error: BaseException | None = None
@@ -346,7 +346,7 @@ class _Talk:
                 case _ if self._stop is not None:
                     pass  # it waits for a reply, and will be cancelled
                 case "reserve":
-                    self._worst, self._said = about, 0
+                    self._worst, self._characters = about, 0
                     self._grant = await self._granted.enter_async_context(self._listener.meter.reserve(about))
                     result = self._grant.room
                 case "grow" if self._grant is not None:
@@ -362,7 +362,7 @@ class _Talk:
 
     def _charge_what_came(self) -> None:
         if self._grant is not None and self._worst is not None:
-            self._grant.spend(self._worst.of(self._worst.question.input_tokens, self._said // 4))
+            self._grant.spend(self._worst.of(self._worst.question.input_tokens, self._characters // 4))
 
 
 def _folder() -> str:

@@ -1,4 +1,4 @@
-"""The interface of a language model, as the rest of the package uses it."""
+"""The interface of a language model: its configuration, questions to it, and who allows and follows them."""
 
 from __future__ import annotations
 
@@ -12,28 +12,29 @@ from typing import Any, Protocol
 
 from pydantic import BaseModel
 
-from autocoder_jupyter.errors import InvalidRequest, Locked
+from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.types import Exchange, Usage
-from autocoder_jupyter.types.records import STAGES
 
-# The interface that allows requests to a model before they are sent.
+# Meters
+#
+# Each request to a model must be allowed before it is sent, also continuations and retries.
 
 
 @dataclass(frozen=True)
-class Worst:
-    """The maximum usage of one request: its question, and an answer of full length. Costs in US dollars."""
+class WorstCase:
+    """The highest possible usage of one request: its question, and an answer of full length. Costs in US dollars."""
 
     question: Usage
     answer: Usage
 
-    def of(self, asked: int, said: int) -> Usage:
+    def of(self, input_tokens: int, output_tokens: int) -> Usage:
         """The usage of this many tokens, at the same prices. It does not block."""
         costs = (
-            _share(self.question.cost, self.question.input_tokens, asked),
-            _share(self.answer.cost, self.answer.output_tokens, said),
+            _share(self.question.cost, self.question.input_tokens, input_tokens),
+            _share(self.answer.cost, self.answer.output_tokens, output_tokens),
         )
         cost = None if None in costs else sum(filter(None, costs))
-        return Usage(input_tokens=asked, output_tokens=said, cost=cost)
+        return Usage(input_tokens=input_tokens, output_tokens=output_tokens, cost=cost)
 
 
 def _share(cost: float | None, tokens: int, part: int) -> float | None:
@@ -63,7 +64,7 @@ class Grant:
 class Meter(Protocol):
     """Allows requests. The engine's budget is a meter."""
 
-    def reserve(self, worst: Worst) -> AbstractAsyncContextManager[Grant]:
+    def reserve(self, worst: WorstCase) -> AbstractAsyncContextManager[Grant]:
         """Permission for one request, as long as the context lasts. Entering it may wait.
 
         Raises:
@@ -75,13 +76,12 @@ class Meter(Protocol):
 class Unmetered:
     """A meter that allows every request."""
 
-    def reserve(self, worst: Worst) -> AbstractAsyncContextManager[Grant]:
-        """Permission without a wait."""
+    def reserve(self, worst: WorstCase) -> AbstractAsyncContextManager[Grant]:
         return nullcontext(Grant(worst.answer.output_tokens, lambda usage: None))
 
 
-class Tab:
-    """A meter that also sums up what it allowed.
+class SummingMeter:
+    """A meter that also sums up the usage that it allowed.
 
     Args:
         on_granted: called when a request is allowed, just before it is sent.
@@ -93,8 +93,7 @@ class Tab:
         self.spent = Usage()
 
     @asynccontextmanager
-    async def reserve(self, worst: Worst) -> AsyncIterator[Grant]:
-        """Permission for one request."""
+    async def reserve(self, worst: WorstCase) -> AsyncIterator[Grant]:
         async with self._meter.reserve(worst) as grant:
 
             def spend(usage: Usage) -> None:
@@ -105,7 +104,7 @@ class Tab:
             yield replace(grant, spend=spend)
 
 
-# What follows a question to a model while it is answered: its text, pauses, and what it uses.
+# Listeners
 
 
 def _ignored(*_: object) -> None:
@@ -129,14 +128,13 @@ class Listener:
 
 
 SILENT: Listener = Listener()
-"""For a question that nobody follows."""
+"""For questions that nobody follows."""
 
 
-# The schema of an answer: as text for the prompt, and as a strict JSON schema for the request.
+# Schemas of answers: as text for the prompt, and as a strict JSON schema for the request
 
-
-_KINDS_OF_ANSWERS = 64
-"""Most answer types whose schemas are kept. pydantic makes a schema anew each time, which takes milliseconds."""
+_CACHED_TYPES = 64
+"""Answer types whose schemas are cached. pydantic builds a schema each time anew, which takes milliseconds."""
 
 
 @dataclass(frozen=True)
@@ -152,57 +150,56 @@ class AnswerForm:
     strict: Mapping[str, Any] | None
 
 
-@functools.lru_cache(_KINDS_OF_ANSWERS)
+@functools.lru_cache(_CACHED_TYPES)
 def answer_form(answer_type: type[BaseModel]) -> AnswerForm:
     """The form of an answer of this type."""
     return AnswerForm(answer_type.__name__, json_schema(answer_type), strict_schema(answer_type))
 
 
-@functools.lru_cache(_KINDS_OF_ANSWERS)
+@functools.lru_cache(_CACHED_TYPES)
 def json_schema(answer_type: type[BaseModel]) -> Mapping[str, Any]:
-    """The JSON schema of an answer, as pydantic writes it. It is kept, so nobody may change it."""
+    """The JSON schema of an answer, as pydantic writes it. It is cached, so it must not be changed."""
     return answer_type.model_json_schema()
 
 
-@functools.lru_cache(_KINDS_OF_ANSWERS)
+@functools.lru_cache(_CACHED_TYPES)
 def schema_in_words(answer_type: type[BaseModel]) -> str:
     """The instruction at the end of a prompt, the same for every model: the record as a TypeScript type.
 
     It has a third of the length of a JSON schema. Descriptions of fields are comments.
     """
     schema = json_schema(answer_type)
-    return f"Answer with one JSON object of this type, and nothing else:\n{_typed(schema, schema.get('$defs', {}))}"
+    return f"Answer with one JSON object of this type, and nothing else:\n{_type_text(schema, schema.get('$defs', {}))}"
 
 
 _SIMPLE = {"string": "string", "integer": "integer", "number": "number", "boolean": "boolean", "null": "null"}
 
 
-def _typed(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
-    """A schema as a type."""
+def _type_text(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
     if "$ref" in node:
-        return _typed(definitions[node["$ref"].rpartition("/")[2]], definitions)
+        return _type_text(definitions[node["$ref"].rpartition("/")[2]], definitions)
     if "enum" in node or "const" in node:
         return " | ".join(json.dumps(value, ensure_ascii=False) for value in node.get("enum", [node.get("const")]))
     if "anyOf" in node:
-        return " | ".join(_typed(each, definitions) for each in node["anyOf"])
+        return " | ".join(_type_text(each, definitions) for each in node["anyOf"])
     match node.get("type"):
         case "object" if "properties" in node:
-            return _typed_object(node, definitions)
+            return _object_text(node, definitions)
         case "object":
             return "object"
         case "array":
-            item = _typed(node.get("items", {}), definitions)
+            item = _type_text(node.get("items", {}), definitions)
             return f"({item})[]" if " | " in item and not item.startswith("{") else f"{item}[]"
         case kind:
             return _SIMPLE.get(str(kind), "any")
 
 
-def _typed_object(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
+def _object_text(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
     required = node.get("required", [])
     fields = []
     for name, inner in node["properties"].items():
         comment = f" /* {inner['description']} */" if "description" in inner else ""
-        fields.append(f"{name}{'' if name in required else '?'}: {_typed(inner, definitions)}{comment}")
+        fields.append(f"{name}{'' if name in required else '?'}: {_type_text(inner, definitions)}{comment}")
     return "{" + ", ".join(fields) + "}"
 
 
@@ -213,13 +210,13 @@ def strict_schema(answer_type: type[BaseModel]) -> dict[str, Any] | None:
     """
     try:
         closed = _closed(json_schema(answer_type))
-    except _Open:
+    except _NotStrict:
         return None
     assert isinstance(closed, dict)
     return closed
 
 
-class _Open(Exception):
+class _NotStrict(Exception):
     """The schema cannot be strict."""
 
 
@@ -229,11 +226,11 @@ def _closed(node: Any) -> Any:
     if not isinstance(node, dict):
         return node
     if not set(node) - {"title", "description", "default"}:
-        raise _Open
+        raise _NotStrict
     closed = {key: value for key, value in node.items() if key not in ("default", "title")}
     if node.get("type") == "object":
         if "properties" not in node:
-            raise _Open
+            raise _NotStrict
         closed["required"] = list(node["properties"])
         closed["additionalProperties"] = False
     for names in ("properties", "$defs"):
@@ -245,7 +242,7 @@ def _closed(node: Any) -> Any:
     return closed
 
 
-# What the docstring of this file says.
+# Models and questions
 
 
 @dataclass(frozen=True)
@@ -327,8 +324,7 @@ class ConfiguredModel(LanguageModel, Protocol):
         ...
 
 
-# The content key of a question, with which the journal finds its answer.
-
+# The key of a question, with which the journal finds its answer
 
 CARRIAGE = frozenset(
     {
@@ -396,11 +392,10 @@ def _plain(value: Any) -> Any:
     )
 
 
-# The limits of one answer besides its tokens: seconds without content, seconds in all, bytes of the response.
+# Limits of one answer in seconds and bytes
 #
-# The tokens are limited by the request (`metering.Grant`). A service may ignore that, send signs of life for ever, or
-# send something that is no answer. Each of these ends here.
-
+# The request limits its tokens (`Grant`). A service may ignore that, send keep-alives for ever, or send something that
+# is not an answer. Each of these ends here.
 
 SPARE_BYTES = 8 * 2**20
 BYTES_PER_TOKEN = 4096
@@ -446,29 +441,3 @@ def _seconds(timeout: object) -> float | None:
     timeout = getattr(timeout, "read", timeout)
     is_number = isinstance(timeout, int | float) and not isinstance(timeout, bool)
     return float(timeout) if is_number and 0 < timeout < float("inf") else None  # type: ignore[operator, arg-type]
-
-
-# A model that is never asked: every question without a recorded answer is refused.
-
-
-class LockedModel:
-    """A `ConfiguredModel` that refuses every question. `ReplayingModel` answers recorded questions before it.
-
-    Args:
-        config: the model that would be asked. The keys of questions depend on it.
-    """
-
-    def __init__(self, config: ModelConfig) -> None:
-        self.config = config
-
-    async def ask(self, question: Question, listener: Listener = SILENT) -> Exchange:
-        """Refuse the question.
-
-        Raises:
-            Locked: always.
-        """
-        asks = next((record.asks for stage, record in STAGES.items() if stage == question.stage), question.stage)
-        raise Locked(
-            f"{self.config.model} must be asked {asks}, but the run is locked.",
-            hint="Run it once without --locked (or AUTOCODE_LOCKED), and keep the .autocode folder with the notebook.",
-        )

@@ -1,4 +1,4 @@
-"""The request parameters that a model supports: first from litellm's tables, then from its refusals."""
+"""How a question becomes a request: marks for caching, the parameters that a model supports, and what is reported."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from urllib.parse import urlsplit
 
 from autocoder_jupyter.models.protocol import AnswerForm, ModelConfig, Question
 
-# Marks for prompt caching: which beginning of a question is shared with other questions.
+# Prompt caching
 #
 # Most providers cache beginnings automatically. Anthropic's models cache only text up to a mark (`cache_control`), for
 # five minutes. Writing to the cache costs a quarter more than uncached input; reading from it costs a tenth.
-
 
 SHARED = "shared"
 """Key of a message besides `content`: the number of characters at its start that other questions share."""
@@ -55,8 +54,7 @@ def as_sent(message: Mapping[str, Any], *, marked: bool) -> dict[str, Any]:
     return {**plain, "content": parts}
 
 
-# Joins the parts of an answer that was cut off at the token limit.
-
+# Continuations of answers that were cut off at the token limit
 
 CONTINUE = (
     "Your answer was cut off. Continue it from the exact character where it stopped: "
@@ -96,8 +94,7 @@ def _inside_fence(text: str) -> bool:
     return len(re.findall(r"^[ \t]*(?:```|~~~)", text, re.MULTILINE)) % 2 == 1
 
 
-# What the docstring of this file says.
-
+# Parameters that a model supports: first from litellm's tables, then from its refusals
 
 Format = Literal["json_schema", "json_object", "text"]
 _WEAKER: dict[Format, Format] = {"json_schema": "json_object", "json_object": "text"}
@@ -140,15 +137,15 @@ class Dialect:
         """
         if getattr(error, "status_code", None) not in (400, 422):
             return False
-        said = str(error)
-        if self.marks and "cache_control" in said:
+        message = str(error)
+        if self.marks and "cache_control" in message:
             self.marks = False
             return True
         for name in _OPTIONAL:
-            if name in offered and name in said:
+            if name in offered and name in message:
                 self._refused.add(name)
                 return True
-        if "response_format" in offered and _FORMAT_WORDS.search(said):
+        if "response_format" in offered and _FORMAT_WORDS.search(message):
             if self.format == offered["response_format"]["type"]:
                 self.format = _WEAKER[self.format]
             return True
@@ -167,10 +164,10 @@ def _best_format(model: str, litellm: ModuleType) -> Format:
     if litellm.supports_response_schema(model):
         return "json_schema"
     try:
-        taken = litellm.get_supported_openai_params(model) or ()
+        supported = litellm.get_supported_openai_params(model) or ()
     except litellm.exceptions.BadRequestError:
         return "text"
-    return "json_object" if "response_format" in taken else "text"
+    return "json_object" if "response_format" in supported else "text"
 
 
 def response_format(format: Format, form: AnswerForm) -> dict[str, Any]:
@@ -181,15 +178,15 @@ def response_format(format: Format, form: AnswerForm) -> dict[str, Any]:
     return {"type": "json_schema", "json_schema": {"name": form.name, "schema": schema, "strict": bool(form.strict)}}
 
 
-# Reports the body of each request to a model's service before it is sent.
+# Reports of requests
+#
+# The body of each request is reported before it is sent, also of continuations, repairs and retries.
 #
 # litellm calls `logger_fn` with the request, in the form of each provider. For some providers it adds a flag
-# afterwards; then the report is corrected when the service has answered. Continuations, repairs and retries are
-# reported too.
+# afterwards; then the report is corrected when the service has answered.
 
-
-_HANDED_OVER = ("model", "messages", "response_format", "max_tokens", "temperature")
-_NO_PART_OF_THE_BODY = frozenset({"extra_headers", "extra_query", "extra_body", "timeout", "api_key"})
+_REPORTED_ARGUMENTS = ("model", "messages", "response_format", "max_tokens", "temperature")
+_NOT_IN_BODY = frozenset({"extra_headers", "extra_query", "extra_body", "timeout", "api_key"})
 
 
 @dataclass(frozen=True)
@@ -216,7 +213,7 @@ OnSend = Callable[[SentRequest], None]
 """Called with each request before it is sent."""
 
 
-class Announcer:
+class RequestReporter:
     """A `logger_fn` for one request. litellm calls it after the answer, too.
 
     Args:
@@ -229,34 +226,38 @@ class Announcer:
         self._on_send = on_send
         self._number = next(_numbers)
         self._address = ""
-        self._announced: Mapping[str, Any] = {}
-        self._told: dict[str, Any] | None = None
+        self._body: Mapping[str, Any] = {}
+        self._reported: dict[str, Any] | None = None
         self._fault: Exception | None = None
 
     def __call__(self, details: Mapping[str, Any]) -> None:
         """Take litellm's details of the request, and report it."""
         known = details.get("additional_args") or {}
         body = known.get("complete_input_dict")
-        if self._told is not None or details.get("log_event_type") != "pre_api_call" or not isinstance(body, Mapping):
+        if (
+            self._reported is not None
+            or details.get("log_event_type") != "pre_api_call"
+            or not isinstance(body, Mapping)
+        ):
             return
-        self._address, self._announced = str(known.get("api_base") or ""), body
-        self._tell(_whole(body))
+        self._address, self._body = str(known.get("api_base") or ""), body
+        self._report(_whole(body))
 
-    def put_right(self) -> None:
+    def report_changes(self) -> None:
         """After the answer: report the request again if litellm changed it before it was sent."""
-        if self._told is not None and _whole(self._announced) != self._told:
-            self._tell(_whole(self._announced))
+        if self._reported is not None and _whole(self._body) != self._reported:
+            self._report(_whole(self._body))
 
-    def require_told(self, arguments: Mapping[str, Any]) -> None:
+    def require_reported(self, arguments: Mapping[str, Any]) -> None:
         """If litellm did not report the request, report the arguments instead."""
-        if self._told is None:
+        if self._reported is None:
             self._address = str(arguments.get("api_base") or "")
-            self._tell({name: arguments[name] for name in _HANDED_OVER if name in arguments})
+            self._report({name: arguments[name] for name in _REPORTED_ARGUMENTS if name in arguments})
         if self._fault is not None:
             raise self._fault
 
-    def _tell(self, body: dict[str, Any]) -> None:
-        self._told = body
+    def _report(self, body: dict[str, Any]) -> None:
+        self._reported = body
         try:
             self._on_send(SentRequest(self._stage, self._key, place(self._address), body, self._number))
         except Exception as error:
@@ -264,7 +265,7 @@ class Announcer:
 
 
 def _whole(body: Mapping[str, Any]) -> dict[str, Any]:
-    whole = {name: value for name, value in body.items() if name not in _NO_PART_OF_THE_BODY}
+    whole = {name: value for name, value in body.items() if name not in _NOT_IN_BODY}
     return whole | dict(body.get("extra_body") or {})
 
 

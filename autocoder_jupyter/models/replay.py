@@ -1,10 +1,17 @@
-"""A model with a store of answers: a question with a stored answer is not sent again."""
+"""Models with recorded answers: one that asks only for answers that are not recorded, and one that never asks."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from autocoder_jupyter.errors import AuthenticationFailed, AutocodeError, ModelError, ModelUnavailable, UnknownModel
+from autocoder_jupyter.errors import (
+    AuthenticationFailed,
+    AutocodeError,
+    Locked,
+    ModelError,
+    ModelUnavailable,
+    UnknownModel,
+)
 from autocoder_jupyter.models.faults import CUT_OFF, OnlyLonger, exchange_of
 from autocoder_jupyter.models.protocol import (
     SILENT,
@@ -17,10 +24,11 @@ from autocoder_jupyter.models.protocol import (
 )
 from autocoder_jupyter.request import CachePolicy
 from autocoder_jupyter.types import Exchange
+from autocoder_jupyter.types.records import STAGES
 
 
 class ReplayingModel:
-    """A `LanguageModel` that replays stored answers, else asks another model.
+    """A `LanguageModel` that replays recorded answers, else asks another model.
 
     Args:
         inner: asked if the store has no answer.
@@ -34,7 +42,6 @@ class ReplayingModel:
 
     @property
     def config(self) -> ModelConfig:
-        """The configuration of the inner model."""
         return self._inner.config
 
     async def ask(self, question: Question, listener: Listener = SILENT) -> Exchange:
@@ -74,3 +81,26 @@ class ReplayingModel:
             "the request, the data, the prompts or the model's name differ from what was recorded."
         )
         return type(error)(error.what, why=error.why, hint=f"{error.hint} {note}".strip())
+
+
+class LockedModel:
+    """A `ConfiguredModel` that refuses every question. `ReplayingModel` answers recorded questions before it.
+
+    Args:
+        config: the model that would be asked. The keys of questions depend on it.
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        self.config = config
+
+    async def ask(self, question: Question, listener: Listener = SILENT) -> Exchange:
+        """Refuse the question.
+
+        Raises:
+            Locked: always.
+        """
+        asks = next((record.asks for stage, record in STAGES.items() if stage == question.stage), question.stage)
+        raise Locked(
+            f"{self.config.model} must be asked {asks}, but the run is locked.",
+            hint="Run it once without --locked (or AUTOCODE_LOCKED), and keep the .autocode folder with the notebook.",
+        )

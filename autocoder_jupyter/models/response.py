@@ -1,4 +1,4 @@
-"""Reads one response through litellm. What arrived is used if the answer is complete, and counted in any case."""
+"""Reads one response of a service. What arrived is used if the answer is complete, and counted in any case."""
 
 from __future__ import annotations
 
@@ -17,17 +17,15 @@ from typing import Any
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.background import Pauses
 from autocoder_jupyter.models.faults import EndedEarly, NoAnswer, Silent, WebPage
-from autocoder_jupyter.models.protocol import SLACK, AnswerLimits, Grant, Worst, most_bytes, most_bytes_in_event
+from autocoder_jupyter.models.protocol import SLACK, AnswerLimits, Grant, WorstCase, most_bytes, most_bytes_in_event
 from autocoder_jupyter.types import Usage
 from autocoder_jupyter.untrusted.parsing import visible
 from autocoder_jupyter.untrusted.plain_json import TextPieces, parse, valid_unicode
 
-# Reads an answer in the bytes of a response that litellm could not read.
+# Answers that litellm could not read
 #
-# For instance plain JSON instead of a stream, text as a list of parts, or a broken event after the end.
-#
-# Only OpenAI's format and a message of Anthropic are known. An answer of which a part may be missing is not used.
-
+# For instance plain JSON instead of a stream, text as a list of parts, or a broken event after the end. Only OpenAI's
+# format and a message of Anthropic are known. An answer of which a part may be missing is not used.
 
 _PAGE = re.compile(rb"\s*(?:<!doctype html|<html)", re.IGNORECASE)
 _TITLE = re.compile(rb"<title[^>]{0,200}>([^<]{1,200})", re.IGNORECASE)
@@ -36,7 +34,7 @@ _TITLE_WITHIN = 20_000
 
 @dataclass(frozen=True)
 class PlainAnswer:
-    """An answer.
+    """An answer in such bytes.
 
     Args:
         counts: the service's usage object, with OpenAI's names; empty if it has none.
@@ -60,7 +58,7 @@ def read_answer(body: bytes) -> PlainAnswer | None:
         choice = _choice(record)
         texts.append(_text(choice.get("content")))
         finish_reason = finish_reason or choice.get("finish_reason") or ""
-        counts = _plain_answer_counts(record["usage"]) if isinstance(record.get("usage"), dict) else counts
+        counts = _openai_counts(record["usage"]) if isinstance(record.get("usage"), dict) else counts
     text = "".join(texts)
     return PlainAnswer(text, str(finish_reason), counts) if text and finish_reason else None
 
@@ -100,14 +98,13 @@ def _choice(record: Mapping[str, Any]) -> dict[str, Any]:
         return {"content": record.get("content"), "finish_reason": _reason(record.get("stop_reason"))}
     for choice in choices:
         if isinstance(choice, dict) and choice.get("index", 0) == 0:
-            said = choice.get("message") or choice.get("delta")
-            content = said.get("content") if isinstance(said, dict) else choice.get("text")
+            message = choice.get("message") or choice.get("delta")
+            content = message.get("content") if isinstance(message, dict) else choice.get("text")
             return {"content": content, "finish_reason": choice.get("finish_reason")}
     return {}
 
 
-def _plain_answer_counts(usage: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The counts with OpenAI's names."""
+def _openai_counts(usage: Mapping[str, Any]) -> Mapping[str, Any]:
     other = {"prompt_tokens": usage.get("input_tokens"), "completion_tokens": usage.get("output_tokens")}
     return {**other, **usage}
 
@@ -125,13 +122,14 @@ def _text(content: object) -> str:
     return "".join(text for text in texts if isinstance(text, str))
 
 
-# The bytes of a response: limited, whatever their form, and kept for the case that litellm cannot read the answer.
+# Bytes of a response
+#
+# They are limited, whatever their form, and kept for the case that litellm cannot read the answer.
 #
 # litellm and the clients below it read a line or an error message of any length into memory, and unpack what is
 # compressed. They have no parameter for that, and the whole process shares their connections. So `install` wraps the
 # transports of httpx once; the wrapper does something only inside of `watched`, which is used for requests of this
 # package.
-
 
 KEPT_BYTES = 8 * 2**20
 """Bytes. Of a longer response nothing is kept."""
@@ -147,9 +145,9 @@ _PIECE = 64 * 1024
 _SHOWN = 200
 """Most characters of an address that are shown."""
 
-_UNPACKED = ("gzip", "x-gzip", "deflate")
+_COMPRESSIONS = ("gzip", "x-gzip", "deflate")
 _MARK = "_limits_what_is_received"
-_EITHER_FORMAT = 47
+_GZIP_OR_ZLIB = 47
 """zlib's code for data in the format of gzip or of zlib."""
 
 
@@ -191,13 +189,11 @@ class Received:
         return self._decoder.decode(data).encode() if self._is_text else data
 
     def count(self, data: bytes) -> None:
-        """Count data."""
         self._size += len(data)
         if self._size > self.most:
             self.refuse(f"more than {self.most / 2**20:.0f} MiB")
 
     def keep(self, data: bytes) -> None:
-        """Keep unpacked data."""
         if self._kept is not None:
             self._kept += data
             if len(self._kept) > KEPT_BYTES:
@@ -294,14 +290,14 @@ def _limited(response: Any, received: Received) -> Any:
     headers = httpx.Headers(
         [(name, value) for name, value in response.headers.raw if name.lower() != b"content-length"]
     )
-    if packed in _UNPACKED:
+    if packed in _COMPRESSIONS:
         del headers["content-encoding"]
 
     class UnpackedStream(httpx.AsyncByteStream):
         async def __aiter__(self) -> AsyncIterator[bytes]:
-            if packed not in ("", "identity", *_UNPACKED):  # these cannot be unpacked in small pieces
+            if packed not in ("", "identity", *_COMPRESSIONS):  # these cannot be unpacked in small pieces
                 raise httpx.DecodingError(f"the response is packed as {packed}, which was not asked for")
-            unpacker = zlib.decompressobj(_EITHER_FORMAT) if packed in _UNPACKED else None
+            unpacker = zlib.decompressobj(_GZIP_OR_ZLIB) if packed in _COMPRESSIONS else None
             pauses = Pauses()
             async for data in response.stream:
                 received.count(data)
@@ -334,8 +330,7 @@ def _unpacked(unpacker: Any, data: bytes) -> Iterator[bytes]:
             yield piece
 
 
-# Watches one answer while it arrives: its time, its tokens and its bytes. Both engines read through it.
-
+# One answer while it arrives: its time, tokens and bytes. Both engines read through it.
 
 _MOST_COUNTED = 10**9
 """Tokens. A service that counts more counts wrongly."""
@@ -343,27 +338,27 @@ _MOST_COUNTED = 10**9
 _WRONG_BY = 4
 """If an answer has this many times the tokens that the service counted, the service counted wrongly."""
 
-_NO_TEXT = frozenset({"role", "type", "id", "index"})
+_NOT_TEXT = frozenset({"role", "type", "id", "index"})
 
 
-class Full(Exception):
+class AnswerTooLong(Exception):
     """The answer has more tokens than it may have."""
 
 
-class Intake:
+class IncomingAnswer:
     """One answer while it arrives.
 
     Args:
         grant: its limit of tokens.
         worst: the most that it may use. The prices of an incomplete answer are those of it.
-        asked: the estimated tokens of the question.
+        input_tokens: the estimated tokens of the question.
     """
 
-    def __init__(self, limits: AnswerLimits, grant: Grant, worst: Worst, asked: int) -> None:
+    def __init__(self, limits: AnswerLimits, grant: Grant, worst: WorstCase, input_tokens: int) -> None:
         self._limits = limits
         self._grant = grant
         self._worst = worst
-        self._asked = asked
+        self._input_tokens = input_tokens
         self._size = 0
         self._clock = asyncio.timeout(None)
         self._end = 0.0
@@ -382,40 +377,40 @@ class Intake:
         with watched(most_bytes(room), most_bytes_in_event(room)) as self.raw:
             self._end = asyncio.get_running_loop().time() + self._limits.total
             async with self._clock:
-                self._wind()
+                self._restart_clock()
                 yield
 
     def take(self, size: int) -> None:
         """Count bytes of content. Without content, the time of silence goes on.
 
         Raises:
-            Full: the answer is too long.
+            AnswerTooLong: it has more tokens than it may have.
         """
         if not size:
             return
-        self._wind()
+        self._restart_clock()
         self._size += size
-        if self.said > self._grant.room:
-            self.limit = self._grant.grow(self._worst.of(self._asked, self.said))
+        if self.tokens > self._grant.room:
+            self.limit = self._grant.grow(self._worst.of(self._input_tokens, self.tokens))
             if self.limit or self._is_too_long:
-                raise Full
+                raise AnswerTooLong
 
     def note(self, size: int) -> None:
         """Set the bytes of an answer that was read from the whole response."""
         self._size = size
 
-    def _wind(self) -> None:
+    def _restart_clock(self) -> None:
         now = asyncio.get_running_loop().time()
         self._clock.reschedule(min(now + self._limits.silence, self._end))
 
     @property
-    def said(self) -> int:
+    def tokens(self) -> int:
         """The estimated tokens of the content so far."""
         return self._size // 4 + 1
 
     @property
     def _is_too_long(self) -> bool:
-        return self.said > SLACK * self._grant.room
+        return self.tokens > SLACK * self._grant.room
 
     @property
     def stopped(self) -> str:
@@ -423,7 +418,7 @@ class Intake:
         if self.raw.over:
             return f"The service sent {self.raw.over} for an answer of {self._grant.room:,} tokens."
         if self.limit or self._is_too_long:
-            return f"It may have {self._grant.room:,} tokens, and about {self.said:,} arrived."
+            return f"It may have {self._grant.room:,} tokens, and about {self.tokens:,} arrived."
         if self._clock.expired() and asyncio.get_running_loop().time() >= self._end:
             return f"It was not complete after {self._limits.total:g} s."
         return ""
@@ -433,20 +428,22 @@ class Intake:
         """Whether a limit of time was exceeded."""
         return self._clock.expired()
 
-    def counted(self, asked: int | None, said: int | None) -> Usage:
+    def counted(self, input_tokens: int | None, output_tokens: int | None) -> Usage:
         """The usage that the service counted, or the estimate with an unknown cost if it did not count."""
-        if asked is None or said is None:
-            return Usage(input_tokens=self._asked, output_tokens=self.said, cost=None)
-        return Usage(input_tokens=asked, output_tokens=said if said * _WRONG_BY >= self.said - 1 else self.said)
+        if input_tokens is None or output_tokens is None:
+            return Usage(input_tokens=self._input_tokens, output_tokens=self.tokens, cost=None)
+        is_plausible = output_tokens * _WRONG_BY >= self.tokens - 1
+        return Usage(input_tokens=input_tokens, output_tokens=output_tokens if is_plausible else self.tokens)
 
-    def charge(self, asked: int | None, said: int | None, *, is_sent: bool = False) -> Usage:
+    def charge(self, input_tokens: int | None, output_tokens: int | None, *, is_sent: bool = False) -> Usage:
         """Charge an incomplete answer to the grant: the counts so far or the estimate, at the known prices.
 
         A question of which nothing came back is charged only if it certainly was sent.
         """
-        if not self._size and asked is None and not is_sent:
+        if not self._size and input_tokens is None and not is_sent:
             return Usage()
-        usage = self._worst.of(self._asked if asked is None else asked, max(said or 0, self.said))
+        known = self._input_tokens if input_tokens is None else input_tokens
+        usage = self._worst.of(known, max(output_tokens or 0, self.tokens))
         self._grant.spend(usage)
         return usage
 
@@ -458,7 +455,7 @@ def valid_count(value: object) -> int | None:
 
 def size_of(delta: Mapping[str, Any]) -> int:
     """Bytes of the text in a delta: its content, and the longest of the other fields, because some repeat others."""
-    others = [_bytes_in(value) for name, value in delta.items() if name not in {"content", *_NO_TEXT}]
+    others = [_bytes_in(value) for name, value in delta.items() if name not in {"content", *_NOT_TEXT}]
     return _bytes_in(delta.get("content")) + max(others, default=0)
 
 
@@ -466,12 +463,11 @@ def _bytes_in(value: Any) -> int:
     if isinstance(value, str):
         return len(value) if value.isascii() else len(value.encode("utf-8", "surrogatepass"))
     if isinstance(value, Mapping):
-        return sum(_bytes_in(part) for name, part in value.items() if name not in _NO_TEXT)
+        return sum(_bytes_in(part) for name, part in value.items() if name not in _NOT_TEXT)
     return sum(map(_bytes_in, value)) if isinstance(value, list | tuple) else 0
 
 
-# What the docstring of this file says.
-
+# The response through litellm
 
 _GEMINI, _END_OF_GEMINI = b'"candidates"', b'"finishReason"'
 """litellm reports an end for each piece of an answer of Gemini, so the end is looked for in the response."""
@@ -508,12 +504,12 @@ class ResponseReader:
         self,
         limits: AnswerLimits,
         grant: Grant,
-        worst: Worst,
+        worst: WorstCase,
         messages: Sequence[Mapping[str, Any]],
         on_text: Callable[[str], None],
     ) -> None:
-        asked = sum(len(str(message.get("content") or "")) for message in messages) // 4 + 1
-        self._intake = Intake(limits, grant, worst, asked)
+        input_tokens = sum(len(str(message.get("content") or "")) for message in messages) // 4 + 1
+        self._incoming = IncomingAnswer(limits, grant, worst, input_tokens)
         self._silence = limits.silence
         self._on_text = on_text
         self._stream: Any = None
@@ -523,9 +519,9 @@ class ResponseReader:
 
     async def reply(self, send: Callable[[], Awaitable[Any]]) -> ServiceResponse:
         """Send the request and read its response. What an incomplete response used is charged to the grant."""
-        intake, error = self._intake, None
+        incoming, error = self._incoming, None
         try:
-            async with intake.arriving():
+            async with incoming.arriving():
                 self._stream = await send()
                 await self._take_all()
         except asyncio.CancelledError:
@@ -533,25 +529,25 @@ class ResponseReader:
             raise
         except Exception as raised:
             error = raised
-        self._say(self._unicode.end())
+        self._add_text(self._unicode.end())
         if (reply := await self._complete(broken=error is not None)) is not None:
             return reply
         usage = self._charge()
-        if intake.stopped and not usage.output_tokens:
-            raise NoAnswer(intake.stopped) from error
-        if intake.stopped:
-            return ServiceResponse("".join(self._pieces), "length", usage, intake.stopped, intake.limit)
-        if intake.was_silent:
+        if incoming.stopped and not usage.output_tokens:
+            raise NoAnswer(incoming.stopped) from error
+        if incoming.stopped:
+            return ServiceResponse("".join(self._pieces), "length", usage, incoming.stopped, incoming.limit)
+        if incoming.was_silent:
             raise Silent(self._silence) from error
-        if (title := page_title(intake.raw.body)) is not None:
+        if (title := page_title(incoming.raw.body)) is not None:
             raise WebPage(title) from error
         raise error or EndedEarly
 
     async def _take_all(self) -> None:
         pauses = background.Pauses()
         if isinstance(source := getattr(self._stream, "completion_stream", None), AsyncIterable):
-            self._stream.completion_stream = _Iterated(source)
-        with contextlib.suppress(_AllCame):
+            self._stream.completion_stream = _SingleIterator(source)
+        with contextlib.suppress(_AllReceived):
             async with contextlib.aclosing(self._stream):
                 async for chunk in self._stream:
                     self._take(chunk)
@@ -563,10 +559,10 @@ class ResponseReader:
             self._choice = choices[0].index
         for one in choices:  # other choices were not asked for, and are paid for
             if one.index == self._choice and isinstance(content := getattr(one.delta, "content", None), str):
-                self._say(self._unicode.take(content))
-            self._intake.take(size_of(one.delta.model_dump()))
+                self._add_text(self._unicode.take(content))
+            self._incoming.take(size_of(one.delta.model_dump()))
 
-    def _say(self, piece: str) -> None:
+    def _add_text(self, piece: str) -> None:
         if piece:
             self._pieces.append(piece)
             self._on_text(piece)
@@ -574,31 +570,38 @@ class ResponseReader:
     async def _complete(self, *, broken: bool) -> ServiceResponse | None:
         """The answer, if it is complete: also if something is broken after its end, or litellm could not read it."""
         # litellm reports "stop" even if a stream just ended; these two have the service's own value.
-        if self._intake.stopped:
+        if self._incoming.stopped:
             return None
         stream, text = self._stream, "".join(self._pieces)
         reason = getattr(stream, "received_finish_reason", None) or getattr(stream, "intermittent_finish_reason", None)
-        body = self._intake.raw.body
+        body = self._incoming.raw.body
         if _GEMINI in body and _END_OF_GEMINI not in body:
             return None
         if text and reason is not None:
-            return ServiceResponse(text, _word(reason), self._usage(_counts(stream)))
+            return ServiceResponse(text, _reason_text(reason), self._usage(_counts(stream)))
         plain = await background.call_blocking(lambda: read_answer(body)) if body else None
         if plain is not None:
             self._pieces.clear()
-            self._say(valid_unicode(plain.text))
-            self._intake.note(len(plain.text.encode("utf-8", "replace")))
-            return ServiceResponse("".join(self._pieces), _word(plain.finish_reason), self._usage([plain.counts]))
-        return None if reason is None or broken else ServiceResponse(text, _word(reason), self._usage(_counts(stream)))
+            self._add_text(valid_unicode(plain.text))
+            self._incoming.note(len(plain.text.encode("utf-8", "replace")))
+            return ServiceResponse(
+                "".join(self._pieces), _reason_text(plain.finish_reason), self._usage([plain.counts])
+            )
+        return (
+            None
+            if reason is None or broken
+            else ServiceResponse(text, _reason_text(reason), self._usage(_counts(stream)))
+        )
 
     def _charge(self, *, is_sent: bool = False) -> Usage:
         counts = _counts(self._stream)
-        asked, said = _highest(counts, "prompt_tokens"), _highest(counts, "completion_tokens")
-        return self._intake.charge(asked, said, is_sent=is_sent)
+        return self._incoming.charge(
+            _highest(counts, "prompt_tokens"), _highest(counts, "completion_tokens"), is_sent=is_sent
+        )
 
     def _usage(self, counts: Sequence[Mapping[str, Any]]) -> Usage:
         """The usage that the service counted. litellm also reports guesses, so only counts in the response are used."""
-        usage = self._intake.counted(_highest(counts, "prompt_tokens"), _highest(counts, "completion_tokens"))
+        usage = self._incoming.counted(_highest(counts, "prompt_tokens"), _highest(counts, "completion_tokens"))
         if usage.cost is None:
             return usage
         details = [one for count in counts if isinstance(one := count.get("prompt_tokens_details"), Mapping)]
@@ -606,11 +609,11 @@ class ResponseReader:
         return usage.model_copy(update={"cached_tokens": cached, "written_tokens": written})
 
 
-class _AllCame(BaseException):
+class _AllReceived(BaseException):
     """The last piece has come. litellm would now put the answer together for its log, but lets this error pass."""
 
 
-class _Iterated(AsyncIterator[Any]):
+class _SingleIterator(AsyncIterator[Any]):
     """A stream with one iterator for all its pieces.
 
     litellm asks for a new one for each piece. That of OpenAI's client is a generator each time, and the event loop
@@ -625,7 +628,7 @@ class _Iterated(AsyncIterator[Any]):
         try:
             return await anext(self._pieces)
         except StopAsyncIteration:
-            raise _AllCame from None
+            raise _AllReceived from None
 
     async def aclose(self) -> None:
         """Close the stream as litellm would."""
@@ -634,7 +637,7 @@ class _Iterated(AsyncIterator[Any]):
             await closing
 
 
-def _word(reason: object) -> str:
+def _reason_text(reason: object) -> str:
     return valid_unicode(str(reason))[:100]
 
 

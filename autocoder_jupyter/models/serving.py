@@ -18,7 +18,7 @@ from autocoder_jupyter.concurrency.background import start_thread
 from autocoder_jupyter.models import library
 from autocoder_jupyter.models.client import LiteLLMModel
 from autocoder_jupyter.models.process import Order, portable
-from autocoder_jupyter.models.protocol import Grant, Listener, Worst
+from autocoder_jupyter.models.protocol import Grant, Listener, WorstCase
 from autocoder_jupyter.models.questions import SentRequest
 from autocoder_jupyter.types import Usage
 
@@ -39,7 +39,7 @@ def serve() -> None:
 
 
 class _Server:
-    """Reads orders, and sends what becomes of them."""
+    """Reads orders, and sends their results."""
 
     def __init__(self, source: BinaryIO, sink: BinaryIO) -> None:
         self._source = source
@@ -61,7 +61,6 @@ class _Server:
                 self._do(number, kind, *about)
 
     def send(self, number: int, *message: Any) -> None:
-        """Send a message about a question."""
         with self._sending:
             pickle.dump((number, *message), self._sink)
             self._sink.flush()
@@ -124,36 +123,37 @@ class _Server:
             os.chdir(order.folder)
 
     async def _ask(self, number: int, order: Order) -> None:
-        asker = _Asker(self, number)
+        remote = _RemoteListener(self, number)
         if library.is_loaded():
-            asker.tell("loaded")
+            remote.send("loaded")
         model = LiteLLMModel(
             order.config,
             order.patience,
             limited=order.limited,
-            on_loading=lambda begins: None if begins else asker.tell("loaded"),
-            on_send=asker.on_send if order.tells else None,
+            on_loading=lambda begins: None if begins else remote.send("loaded"),
+            on_send=remote.on_send if order.reports else None,
             checked=True,
         )
-        listener = Listener(lambda piece: asker.tell("text", piece), lambda *about: asker.tell("retry", *about), asker)
+        listener = Listener(
+            lambda piece: remote.send("text", piece), lambda *about: remote.send("retry", *about), remote
+        )
         try:
             exchange = await model.ask(order.question, listener)
         except BaseException as error:
             cause = error.__cause__ and portable(error.__cause__)
-            asker.tell("failed", portable(error), cause)
+            remote.send("failed", portable(error), cause)
             raise
-        asker.tell("answered", exchange)
+        remote.send("answered", exchange)
 
 
-class _Asker:
+class _RemoteListener:
     """The listener, the meter and `on_send` of one question, which are in the other process."""
 
     def __init__(self, server: _Server, number: int) -> None:
         self._server = server
         self._number = number
 
-    def tell(self, *message: Any) -> None:
-        """Send a message about the question."""
+    def send(self, *message: Any) -> None:
         self._server.send(self._number, *message)
 
     def on_send(self, request: SentRequest) -> None:
@@ -161,13 +161,13 @@ class _Asker:
         self._server.request(self._number, "sent", request).result()
 
     @contextlib.asynccontextmanager
-    async def reserve(self, worst: Worst) -> AsyncIterator[Grant]:
+    async def reserve(self, worst: WorstCase) -> AsyncIterator[Grant]:
         """See `Meter.reserve`."""
         room = await asyncio.wrap_future(self._server.request(self._number, "reserve", worst))
         try:
-            yield Grant(room, lambda usage: self.tell("spend", usage), self._grow)
+            yield Grant(room, lambda usage: self.send("spend", usage), self._grow)
         finally:
-            self.tell("release")
+            self.send("release")
 
     def _grow(self, usage: Usage) -> str:
         return str(self._server.request(self._number, "grow", usage).result())

@@ -1,5 +1,8 @@
 """Mask private values, and reduce messages to what a sharing level allows, before text leaves the notebook.
 
-Masks what leaves the notebook: patterns of private values (`shapes`, `masking`), values of secrets and variables
-(`secrets`), messages of failures by sharing level (`words`), placeholders for file names, records for files, loggers.
+It may import `request` and what is below it.
+
+- `masking`: patterns of private values, their placeholders, and placeholders for names of files
+- `messages`: records that are written to files, values of secrets, failures of programs
+- `logs`: loggers whose lines are masked
 """

@@ -1,7 +1,6 @@
 """Replace secrets and personal identifiers in a text by stable placeholders, before it leaves the notebook.
 
-The patterns are in `shapes`. Names of persons, postal codes, and values that are private only by their meaning have no
-pattern and are not found.
+Names of persons, postal codes, and values that are private only by their meaning have no pattern and are not found.
 """
 
 from __future__ import annotations
@@ -15,8 +14,7 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Any, Literal
 
-# Confirm identifiers by their checksum, numbering plan or range.
-
+# Checks of identifiers by their checksum, numbering plan or range
 
 _NO_DIGIT = re.compile(r"\D")
 _NO_SIGN = re.compile(r"[^0-9A-Za-z]")
@@ -165,49 +163,13 @@ NATIONAL: tuple[tuple[str, Callable[[str], bool]], ...] = tuple(
 """National identification numbers: pattern and check. US numbers have no checksum."""
 
 
-# Placeholders for names of files and folders, which can contain names of persons or projects.
-
-
-_PLAIN_SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,8}")
-
-
-def suffixes_of(name: str) -> str:
-    """The known suffixes of a file name, at most two (`.csv.gz`). Other text after a dot is not included."""
-    plain: list[str] = []
-    for suffix in reversed(PurePosixPath(name).suffixes[-2:]):
-        if not _PLAIN_SUFFIX.fullmatch(suffix) or suffix[1:].isdigit():
-            break
-        plain.insert(0, suffix.lower())
-    known = {".gz", ".bz2", ".xz", ".zip", ".zst"}
-    return "".join(plain if len(plain) == 2 and plain[1] in known else plain[-1:])
-
-
-class FilePlaceholders:
-    """Placeholders for paths, such as `folder-1/file-2.csv`. The same name always gets the same placeholder."""
-
-    def __init__(self) -> None:
-        self._folders: dict[str, int] = {}
-        self._files: dict[str, int] = {}
-
-    def of(self, path: str) -> str:
-        """The placeholder of a relative path."""
-        *folders, _ = path.split("/")
-        parts = [
-            f"folder-{self._folders.setdefault('/'.join(folders[: depth + 1]), len(self._folders) + 1)}"
-            for depth in range(len(folders))
-        ]
-        number = self._files.setdefault(path, len(self._files) + 1)
-        return "/".join([*parts, f"file-{number}{suffixes_of(path)}"])
-
-
-# Patterns of secrets and personal identifiers in text.
+# Patterns
 #
 # Precision matters as much as recall: if a harmless id is masked, the model does not know what the column contains. So
 # a pattern is either unambiguous (`ghp_…`, a PEM header, an `@` with a domain), or a checksum confirms it.
 #
 # Every pattern takes linear time on any text: a repetition is either bounded, or it begins only at the start of a run
 # of its characters, so that no character is visited from many starts.
-
 
 _PEM = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:[\s\S]*?-----END [A-Z0-9 ]{0,40}-----|[\s\S]*)"
 
@@ -386,8 +348,7 @@ PLAIN = re.compile(r"-?\d+(?:\.\d+)?|\d{4}-\d\d-\d\d(?:[ T][\d:.+-]*Z?)?")
 """Numbers and timestamps, which most cells are. Only short ones skip the search."""
 
 
-# What the docstring of this file says.
-
+# The masker
 
 _BARE = re.compile(r"\d{9,19}")
 _PLACEHOLDER = re.compile(rf"<({'|'.join(MASKED_KINDS)})-(\d+)>")
@@ -470,3 +431,37 @@ def count_masked(text: str) -> dict[str, int]:
     """The number of different placeholders of each kind in a text."""
     found = sorted(set(_PLACEHOLDER.findall(text)))
     return {kind: count for kind in MASKED_KINDS if (count := sum(name == kind for name, _ in found))}
+
+
+# Placeholders for names of files and folders, which can contain names of persons or projects
+
+_PLAIN_SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,8}")
+
+
+def suffixes_of(name: str) -> str:
+    """The known suffixes of a file name, at most two (`.csv.gz`). Other text after a dot is not included."""
+    plain: list[str] = []
+    for suffix in reversed(PurePosixPath(name).suffixes[-2:]):
+        if not _PLAIN_SUFFIX.fullmatch(suffix) or suffix[1:].isdigit():
+            break
+        plain.insert(0, suffix.lower())
+    known = {".gz", ".bz2", ".xz", ".zip", ".zst"}
+    return "".join(plain if len(plain) == 2 and plain[1] in known else plain[-1:])
+
+
+class FilePlaceholders:
+    """Placeholders for paths, such as `folder-1/file-2.csv`. The same name always gets the same placeholder."""
+
+    def __init__(self) -> None:
+        self._folders: dict[str, int] = {}
+        self._files: dict[str, int] = {}
+
+    def of(self, path: str) -> str:
+        """The placeholder of a relative path."""
+        *folders, _ = path.split("/")
+        parts = [
+            f"folder-{self._folders.setdefault('/'.join(folders[: depth + 1]), len(self._folders) + 1)}"
+            for depth in range(len(folders))
+        ]
+        number = self._files.setdefault(path, len(self._files) + 1)
+        return "/".join([*parts, f"file-{number}{suffixes_of(path)}"])

@@ -1,9 +1,4 @@
-"""Redact the failures of programs that ran on real data. Their messages may quote cells.
-
-With `share="rows"` the message is passed on, masked. At the other levels no text of the program is passed on, only: the
-type of the exception, if it is defined by Python, pandas or the solution; the line of the solution; declared names; and
-the message, if it is a fixed message of Python or pandas, without the values that it quotes.
-"""
+"""Redact texts about runs on real data, which may quote cells: records, secrets in messages, failures of programs."""
 
 from __future__ import annotations
 
@@ -22,10 +17,9 @@ from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.request import Share
 from autocoder_jupyter.untrusted.parsing import parse
 
-# Mask messages of programs, tests and diagnoses in a record before it is written to a file.
+# Records that are written to files
 
-
-_SAID = frozenset(
+_MESSAGE_FIELDS = frozenset(
     (
         *("error", "output", "message", "error_message", "change", "drift"),
         *("expected_behavior", "actual_behavior", "root_cause", "suggested_fix"),
@@ -39,18 +33,20 @@ LONGEST = 100_000
 """Maximum length of one such text."""
 
 
-def redacted_record(record: Any, masker: Masker | None = None, *, said: bool = False) -> Any:
-    """A record of JSON values with masked messages. Equal records give equal results."""
+def redacted_record(record: Any, masker: Masker | None = None, *, is_message: bool = False) -> Any:
+    """A record of JSON values in which messages of programs, tests and diagnoses are masked."""
     masker = masker or Masker()
     if isinstance(record, dict):
-        return {key: redacted_record(value, masker, said=said or key in _SAID) for key, value in record.items()}
+        return {
+            key: redacted_record(value, masker, is_message=is_message or key in _MESSAGE_FIELDS)
+            for key, value in record.items()
+        }
     if isinstance(record, list):
-        return [redacted_record(item, masker, said=said) for item in record]
-    return masker.mask(record[:LONGEST]) if said and isinstance(record, str) else record
+        return [redacted_record(item, masker, is_message=is_message) for item in record]
+    return masker.mask(record[:LONGEST]) if is_message and isinstance(record, str) else record
 
 
-# Remove the values of secrets and environment variables from messages: a program can print or raise them.
-
+# Values of secrets and environment variables, which a program can print or raise
 
 SHORTEST = 4
 """A shorter value of a variable is not removed: `1` or `UTC` occurs in many texts and is not private."""
@@ -141,8 +137,11 @@ def _change(error: AutocodeError, change: Callable[[str], str]) -> None:
     error.args = (error.what, error.why, error.hint)
 
 
-# What the docstring of this file says.
-
+# Failures of programs
+#
+# With `share="rows"` the message is passed on, masked. At the other levels no text of the program is passed on, only:
+# the type of the exception, if it is defined by Python, pandas or the solution; the line of the solution; declared
+# names; and the message, if it is a fixed message of Python or pandas, without the values that it quotes.
 
 WITHHELD = "What it says is withheld, because it may quote the data."
 
@@ -191,7 +190,7 @@ _COMMON_MESSAGES: tuple[tuple[str, str], ...] = (
 )  # fmt: skip
 """Fixed messages of Python and pandas, and their texts without quoted values."""
 
-_NOT_HANDED_OVER: tuple[tuple[str, str], ...] = (
+_ENCODING_FAULTS: tuple[tuple[str, str], ...] = (
     ("has the time zone", "a time zone that has no name to send"),
     ("has the frequency", "a frequency that has no name to send"),
     ("is nested", "nested too deeply"),
@@ -252,7 +251,6 @@ class Redaction:
         return f"{masked[:limit]}…" if 0 < limit < len(masked) else masked
 
     def error(self, error: Exception) -> str:
-        """The redacted text of a failure."""
         return self.masked(str(error) if self.shows_values else self._without_values(error))
 
     def _without_values(self, error: Exception) -> str:
@@ -274,9 +272,9 @@ class Redaction:
     def _exception(self, error: SolutionError) -> str:
         kind = error.exception_type if self._is_known(error.exception_type) else "An exception"
         message = error.what.removeprefix(f"The function raised {error.exception_type}: ")
-        told = self._message(error.exception_type, message)
+        text = self._message(error.exception_type, message)
         hint = f" {error.hint}" if error.hint else ""
-        return f"{kind}{self._place(error.line)}{f': {told}.' if told else f'. {WITHHELD}'}{hint}"
+        return f"{kind}{self._place(error.line)}{f': {text}.' if text else f'. {WITHHELD}'}{hint}"
 
     def _message(self, kind: str, message: str) -> str:
         """The message, if it is known to quote only declared names; otherwise ""."""
@@ -284,7 +282,7 @@ class Redaction:
             quoted = (message, message.strip('"').removesuffix(" not in index").strip("[]"))
             name = next((name for name in sorted(self.names) if repr(name) in quoted), None)
             return f"there is no {name!r}" if name is not None else ""
-        return next((told for pattern, told in _COMMON_MESSAGES if re.fullmatch(pattern, message, re.DOTALL)), "")
+        return next((text for pattern, text in _COMMON_MESSAGES if re.fullmatch(pattern, message, re.DOTALL)), "")
 
     def _mismatch(self, why: str) -> str:
         """The faults of an output, rebuilt from declared names and dtypes."""
@@ -304,7 +302,7 @@ class Redaction:
             if found and _DTYPE.fullmatch(declared) and (kind := _DTYPE.match(dtype)):
                 faults.append(f"column {name!r} is declared {declared} and is {kind.group()}")
         if not faults and "cannot be handed over" in why:
-            reason = next((told for sign, told in _NOT_HANDED_OVER if sign in why), "something that cannot cross")
+            reason = next((text for phrase, text in _ENCODING_FAULTS if phrase in why), "something that cannot cross")
             faults.append(f"it holds {reason}")
         return f"{output!r}: {'; '.join(faults)}." if faults else f"{output!r} is not what it should be. {WITHHELD}"
 

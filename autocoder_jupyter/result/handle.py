@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args
 from autocoder_jupyter.calls.binding import misfit
 from autocoder_jupyter.calls.call import fetched, on_this_machine, require_output
 from autocoder_jupyter.calls.callable import Called, DocumentationOfInstance, Live, SignatureOfInstance
-from autocoder_jupyter.calls.function import Function, SplitWatch, ValueWatch
-from autocoder_jupyter.calls.option_specs import GivenOptions, TaskOptions, taking
-from autocoder_jupyter.calls.options import CallOptions
-from autocoder_jupyter.calls.outputs import Interface
+from autocoder_jupyter.calls.function import Function, Interface, SplitWatch, ValueWatch
+from autocoder_jupyter.calls.options import CallOptions, GivenOptions, TaskOptions, taking
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.syncified import Syncified
 from autocoder_jupyter.errors import InvalidRequest
@@ -27,7 +25,7 @@ from autocoder_jupyter.result.pending import Pending, ReportFields, Resolution, 
 from autocoder_jupyter.run.events import state_words
 from autocoder_jupyter.run.of_report import RUNNING
 from autocoder_jupyter.scaling.mapped import LastMap
-from autocoder_jupyter.tasks.flyte import Task
+from autocoder_jupyter.tasks.task import Task
 from autocoder_jupyter.types import Report
 from autocoder_jupyter.types.interface import KnownSplits, Split
 from autocoder_jupyter.untrusted.parsing import visible
@@ -37,7 +35,7 @@ if TYPE_CHECKING:
     from autocoder_jupyter.scaling.over import Over
 
 
-# `growth.run`: the function of a result. A call before it is ready waits.
+# `growth.run`: a call before the function is ready waits
 
 
 class Run(Called):
@@ -68,8 +66,7 @@ class Run(Called):
         return self._as_task().__reduce__()
 
 
-# What the docstring of this file says.
-
+# The result
 
 _LONGEST_REASON = 200
 """Characters of the reason of a failure in `repr`."""
@@ -189,7 +186,7 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
         Those of today's samples come first, then those of the calls of this process. A call warns of each once. The
         last sentence says if calls were not compared, because comparing took its part of the time of calls.
         """
-        return (*self.report.drift, *self._watch.told.values(), *self._watch.remarks)
+        return (*self.report.drift, *self._watch.warnings.values(), *self._watch.remarks)
 
     @property
     def last_good(self) -> CodeGenEvalResult | None:
@@ -240,7 +237,7 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
 
     @Live
     def draft(self) -> Run:
-        """The code as soon as it is written, for whoever does not want to wait for its tests: `result.draft(df)`.
+        """The code as soon as it is written, for use before its tests have ended: `result.draft(df)`.
 
         It runs in the sandbox, as `run` does, and its first call gives a `NotVerifiedWarning`. Once the function is
         verified, this is that function; after a failure, it is the best attempt.
@@ -254,8 +251,8 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
             return self._built()
         self._settled(resolution)
         function = Function.of(resolution.report, self._samples, self._root, self._contracts, is_verified=False)
-        told = f"{self.name} is not verified: {self.name}.draft ran code that has not passed its tests."
-        return replace(function, unverified=told, watch=self._watch)
+        warning = f"{self.name} is not verified: {self.name}.draft ran code that has not passed its tests."
+        return replace(function, unverified=warning, watch=self._watch)
 
     def __call__(self, *args: Any, **overrides: Any) -> Any:
         """The same as `run(…)`."""
@@ -281,11 +278,11 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
         is_verified = not before._is_unverified
         function = Function.of(before.report, {}, self._root, self._contracts, is_verified=is_verified)
         inputs = {spec.name for spec in function.inputs}
-        told = f"{self.name} {state}; this call used the earlier function (version {before.report.run_id})."
+        warning = f"{self.name} {state}; this call used the earlier function (version {before.report.run_id})."
         return replace(
             function,
             defaults={name: value for name, value in self._samples.items() if name in inputs},
-            caution=told,
+            caution=warning,
             watch=self._watch,
         )
 
@@ -324,7 +321,7 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
 
         Raises:
             GenerationFailed: there is no function that passed.
-            InvalidRequest: it is no client of Dask, or a package was not approved.
+            InvalidRequest: `client` is not a client of Dask, or a package was not approved.
             VersionsDiffer, SandboxUnavailable, PackageError: a worker cannot build it; the message has its address.
         """
         from autocoder_jupyter.scaling.prepare import prepare
@@ -387,7 +384,7 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
     async def _recalled(self) -> None:
         from autocoder_jupyter.scaling.contract import recall_splits
 
-        with contextlib.suppress(Exception):  # nobody asked for it
+        with contextlib.suppress(Exception):  # this was not requested, so a failure is not shown
             function = await self._ready()
             await background.call_blocking(lambda: recall_splits(function, self._options))
 
@@ -444,7 +441,7 @@ class CodeGenEvalResult(ReportFields, Waited[Resolution]):
             SandboxUnavailable: there is no sandbox.
         """
         from autocoder_jupyter.data.sampling import sampled
-        from autocoder_jupyter.result.storage import verified
+        from autocoder_jupyter.result.verification import verified
 
         resolution = self._settled(await self._pending.settled())._pending.wait()
         given = {**self._samples, **await sampled(await fetched(samples, self._options.timeout))}

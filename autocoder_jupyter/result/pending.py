@@ -1,4 +1,4 @@
-"""A pending outcome: the job sets it once, any thread or loop can wait for it."""
+"""A pending outcome, which the job sets once and any thread or loop can wait for; and what results are made of."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Generic, Literal, Protocol, Self, TypeVar
 from autocoder_jupyter.calls.callable import Live
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.awaited import Awaited, Wait, tell
-from autocoder_jupyter.contracts.applying import schemas_of, sources_of
+from autocoder_jupyter.contracts.sample_schema import schemas_of, sources_of
 from autocoder_jupyter.run.events import EndState
 from autocoder_jupyter.types import (
     Attempt,
@@ -50,7 +50,7 @@ class Ended(Protocol):
 
     @property
     def state(self) -> EndState:
-        """One of the final states."""
+        """The final state."""
         ...
 
     @property
@@ -94,27 +94,27 @@ class Pending(Generic[R]):
         pending.resolve(resolution)
         return pending
 
-    def resolve(self, resolution: R, tell: Callable[[], None] = lambda: None) -> None:
+    def resolve(self, resolution: R, notify: Callable[[], None] = lambda: None) -> None:
         """Set the outcome, then wake all waiters. Only the first call counts."""
         if self._resolution is None:
             self._resolution = resolution
-            tell()
+            notify()
             self._future.set_result(resolution)
-            self._tell_first(resolution)
+            self._set_first(resolution)
 
     def offer(self, resolution: R | None) -> None:
-        """Set what can be used until the end; None takes it back, so that who needs it waits again."""
+        """Set what can be used until the end; None takes it back, so that new callers wait again."""
         with self._lock:
             self._offered = resolution
             if resolution is None and self._first.done() and not self.done:
                 self._first = _future()
         if resolution is not None:
-            self._tell_first(resolution)
+            self._set_first(resolution)
 
-    def sketch(self, draft: R) -> None:
+    def set_draft(self, draft: R) -> None:
         """Set what can be looked at before there is something to use."""
         self._draft = draft
-        self._tell_seen()
+        self._set_seen()
 
     async def drafted(self) -> R:
         """Wait until there is something to look at: what is usable, else a draft, else the end."""
@@ -122,14 +122,14 @@ class Pending(Generic[R]):
         found = self.usable or self._draft
         return found if found is not None else await self.settled()
 
-    def _tell_seen(self) -> None:
+    def _set_seen(self) -> None:
         with self._lock:
             is_first = not self._seen.done()
             if is_first:
                 self._seen.set_result(None)
 
-    def _tell_first(self, resolution: R) -> None:
-        self._tell_seen()
+    def _set_first(self, resolution: R) -> None:
+        self._set_seen()
         with self._lock:
             first = self._first
             if first.done():
@@ -191,7 +191,7 @@ def _future() -> concurrent.futures.Future[Any]:
     return future
 
 
-# The fields of a result: those of the report, with the names of Flyte's result.
+# The fields of a result: those of the report, with the names of Flyte's result
 
 
 class ReportFields:
@@ -359,7 +359,7 @@ def _messages(exchange: Exchange) -> list[dict[str, Any]]:
     return [*asked, answer]
 
 
-# The base of the pending results of generations and of runs of code mode.
+# The base of results: of generations, and of runs of code mode
 
 
 class Waited(Generic[R]):

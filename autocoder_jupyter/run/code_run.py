@@ -9,7 +9,7 @@ from functools import singledispatch
 
 from autocoder_jupyter.run import events
 from autocoder_jupyter.run.events import Event, ShownArgument
-from autocoder_jupyter.run.function_run import RunRecord
+from autocoder_jupyter.run.record import RunRecord
 from autocoder_jupyter.types import ToolOutcome
 from autocoder_jupyter.types.records import Glimpse
 

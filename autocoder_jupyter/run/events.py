@@ -26,7 +26,7 @@ from autocoder_jupyter.types import (
 from autocoder_jupyter.types.records import Asking, Drawn, Glimpse, StageName
 from autocoder_jupyter.untrusted.parsing import visible
 
-# An argument of a call as the user sees it who decides about the call.
+# Arguments of a call that needs approval
 
 
 LINE_CHARACTERS = 200
@@ -35,7 +35,7 @@ LINE_CHARACTERS = 200
 
 @dataclass(frozen=True)
 class ShownArgument:
-    """One argument for the user who decides. Private values are not masked; hidden characters are escaped.
+    """One argument as shown to the user who decides. Private values are not masked; hidden characters are escaped.
 
     Args:
         text: the value; of a very long one the beginning and the end.
@@ -65,7 +65,7 @@ class ShownArgument:
         return f"{self.name}={shown}"
 
 
-# What the docstring of this file says.
+# How a run ends
 
 
 EndState = Literal["ready", "failed", "cancelled", "over_budget", "not_verified"]
@@ -75,6 +75,9 @@ EndState = Literal["ready", "failed", "cancelled", "over_budget", "not_verified"
 def state_words(state: str) -> str:
     """The state of a result in words: `over budget`, `not verified here`."""
     return "not verified here" if state == "not_verified" else state.replace("_", " ")
+
+
+# Events of a generation
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,7 @@ class StageFinished:
 
 @dataclass(frozen=True)
 class EffortPlanned:
-    """What a generation will ask and take, told before its first question."""
+    """The expected questions and cost of a generation, shown before its first question."""
 
     words: str
 
@@ -122,7 +125,7 @@ class TextStreamed:
 
 @dataclass(frozen=True)
 class TokensUsed:
-    """An exchange with the model ended; `total` is the sum so far, `seconds` the latency of the call."""
+    """An exchange with the model ended; `total` is the sum so far, `seconds` its latency."""
 
     stage: Asking
     usage: Usage
@@ -333,6 +336,9 @@ class OptionOffered:
     option: str
 
 
+# Events of an agent, and of code mode
+
+
 @dataclass(frozen=True)
 class TurnBegun:
     """A turn began: the model is asked; `of` is the maximum number of turns."""
@@ -432,6 +438,9 @@ class CodeEnded:
     observed: str
     error: str | None = None
     printed: str = ""
+
+
+# The last event
 
 
 @dataclass(frozen=True)

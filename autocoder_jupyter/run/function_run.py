@@ -1,17 +1,15 @@
-"""The record of a generation, computed from its events."""
+"""The record of a generation, and of the agent in it, computed from their events."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import singledispatch
-from typing import Literal, Self
+from typing import Literal
 
 from autocoder_jupyter.run import events
 from autocoder_jupyter.run.events import (
     AgentSaid,
-    EndState,
     Event,
     SampleOutputs,
     SuiteChanged,
@@ -19,7 +17,7 @@ from autocoder_jupyter.run.events import (
     ToolEnded,
     TurnBegun,
 )
-from autocoder_jupyter.run.steps import Steps
+from autocoder_jupyter.run.record import RunRecord
 from autocoder_jupyter.settings.choices import sandbox_line
 from autocoder_jupyter.types import (
     Author,
@@ -32,16 +30,15 @@ from autocoder_jupyter.types import (
     TestOutcome,
     ToolUse,
     Trace,
-    Usage,
 )
 from autocoder_jupyter.types.interface import KnownSplits
 from autocoder_jupyter.types.records import STAGES, Drawn, StageName
 
-# The state of an agent, computed from its events. Pure, like the state of the card.
+# The agent
 
 
-SAID_CHARACTERS = 2000
-"""Characters kept of its text: the last ones."""
+AGENT_TEXT_CHARACTERS = 2000
+"""Characters kept of the agent's text: the last ones."""
 
 ARGUMENT_CHARACTERS = 500
 """Characters kept of a call's argument; the whole call is in the report."""
@@ -54,24 +51,21 @@ class AgentState:
     Args:
         trace: the calls that have ended, and the turns.
         under_way: the calls that are running, each with its id.
-        said: the last text of the agent between its calls.
+        text: the last text of the agent between its calls.
     """
 
     trace: Trace = Trace()
     under_way: tuple[tuple[str, ToolUse], ...] = ()
-    said: str = ""
+    text: str = ""
 
     def begun(self, event: TurnBegun) -> AgentState:
-        """A turn began."""
-        said = f"{self.said.rstrip()}\n" if self.said.strip() else ""
-        return replace(self._with(turns=event.turn, max_turns=event.of), said=said)
+        text = f"{self.text.rstrip()}\n" if self.text.strip() else ""
+        return replace(self._with(turns=event.turn, max_turns=event.of), text=text)
 
-    def spoke(self, event: AgentSaid) -> AgentState:
-        """The agent wrote text."""
-        return replace(self, said=(self.said + event.text)[-SAID_CHARACTERS:])
+    def wrote(self, event: AgentSaid) -> AgentState:
+        return replace(self, text=(self.text + event.text)[-AGENT_TEXT_CHARACTERS:])
 
     def called(self, event: ToolCalled) -> AgentState:
-        """The agent calls a tool."""
         use = ToolUse(
             turn=event.turn,
             tool=event.tool,
@@ -92,7 +86,6 @@ class AgentState:
         return replace(self._with(calls=calls), under_way=others)
 
     def changed_suite(self, event: SuiteChanged) -> AgentState:
-        """The agent changed tests that it had written."""
         return self._with(suite_changed=event.tests)
 
     def stopped(self) -> AgentState:
@@ -104,88 +97,7 @@ class AgentState:
         return replace(self, trace=self.trace.model_copy(update=fields))
 
 
-# The part of a record that generations and runs of code mode have in common.
-
-
-Phase = Literal["running", "waiting"] | EndState
-
-
-@dataclass(frozen=True)
-class RunRecord(ABC):
-    """The record of a run, computed from its events. Pure: no clock, no output, no lock.
-
-    Args:
-        max_cost: the budget in US dollars.
-        notice: messages for the user, for example about the folder or about an error that was repaired.
-        phase: running, waiting for the user, or how it ended.
-        seconds: seconds since the start.
-        last_event: time of the last event, in seconds since the start.
-        usage: tokens and cost so far.
-        loading: whether the model's client is being imported.
-        limit: the setting that ended the run, such as `max_cost`; "" if none did.
-        needs: the least that the next question may take of this limit; 0 if that is not known.
-        sent: the text that was sent to the model; in the last record only.
-        steps: when each step began and how long it took.
-    """
-
-    name: str
-    max_cost: float | None = None
-    notice: tuple[str, ...] = ()
-    phase: Phase = "running"
-    reason: str = ""
-    seconds: float = 0.0
-    last_event: float = 0.0
-    usage: Usage = Usage()
-    loading: bool = False
-    limit: str = ""
-    needs: float = 0
-    sent: str = ""
-    steps: Steps = field(default=Steps(), compare=False)
-
-    def apply(self, event: Event, at: float | None = None) -> Self:
-        """The record after an event."""
-        now = self.seconds if at is None else at
-        steps = self.steps.after(event, now)
-        return replace(self, seconds=now, last_event=now, steps=steps).after(event)
-
-    @abstractmethod
-    def after(self, event: Event) -> Self:
-        """The record after an event at the current time."""
-
-    @property
-    @abstractmethod
-    def doing(self) -> str:
-        """What the run does now, in a few words."""
-
-    @property
-    def still(self) -> Self:
-        """The record without the clock and without text that is being written: all that the card is drawn from.
-
-        Two records with equal `still` have the same card. The strip below the card shows the rest.
-        """
-        return replace(self, seconds=self.seconds if self.finished else 0.0, last_event=0.0)
-
-    @property
-    def finished(self) -> bool:
-        """Whether the run has ended."""
-        return self.phase not in ("running", "waiting")
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether its result can be used."""
-        return self.phase == "ready"
-
-    @property
-    def quiet(self) -> float:
-        """Seconds since the last event."""
-        return max(self.seconds - self.last_event, 0.0)
-
-    def noticed(self, text: str) -> Self:
-        """The record with one more notice; a notice that is there already is not added."""
-        return replace(self, notice=tuple(dict.fromkeys((*self.notice, text))))
-
-
-# What the docstring of this file says.
+# The generation
 
 
 SLOW_SECONDS = 30.0
@@ -248,10 +160,10 @@ class StreamedAnswer:
     whole: bool = False
     fault: str = ""
 
-    def and_then(self, text: str) -> StreamedAnswer:
+    def extended(self, text: str) -> StreamedAnswer:
         """The answer with more text; after a complete answer, the next answer of the same stage."""
         if self.whole:
-            return StreamedAnswer(self.stage).and_then(text)
+            return StreamedAnswer(self.stage).extended(text)
         return StreamedAnswer(self.stage, self.written + len(text), (self.tail + text)[-TAIL_CHARACTERS:])
 
 
@@ -338,7 +250,7 @@ class FunctionRun(RunRecord):
         still = super().still
         seconds = SLOW_SECONDS if self.is_slow else still.seconds
         answers = tuple(StreamedAnswer(answer.stage, fault=answer.fault) for answer in self.answers if answer.fault)
-        agent = replace(self.agent, said="") if self.agent else None
+        agent = replace(self.agent, text="") if self.agent else None
         return replace(still, seconds=seconds, answers=answers, building=(), agent=agent)
 
     @property
@@ -469,8 +381,8 @@ def _(event: events.EffortPlanned, state: FunctionRun) -> FunctionRun:
 
 @_after.register
 def _(event: events.SamplesDrawn, state: FunctionRun) -> FunctionRun:
-    told = "; ".join(f"{name} is {drawn.words}" for name, drawn in event.drawn.items())
-    return _noted(replace(state, drawn=dict(event.drawn)), told)
+    words = "; ".join(f"{name} is {drawn.words}" for name, drawn in event.drawn.items())
+    return _noted(replace(state, drawn=dict(event.drawn)), words)
 
 
 @_after.register
@@ -493,7 +405,7 @@ def _(event: events.TextStreamed, state: FunctionRun) -> FunctionRun:
     return replace(
         state,
         answers=tuple(
-            answer.and_then(event.text) if answer.stage == event.stage else answer for answer in state.answers
+            answer.extended(event.text) if answer.stage == event.stage else answer for answer in state.answers
         ),
     )
 
@@ -627,7 +539,7 @@ def _(event: events.TurnBegun, state: FunctionRun) -> FunctionRun:
 
 @_after.register
 def _(event: events.AgentSaid, state: FunctionRun) -> FunctionRun:
-    return _with_agent(state, _agent(state).spoke(event))
+    return _with_agent(state, _agent(state).wrote(event))
 
 
 @_after.register
@@ -654,7 +566,7 @@ def _(event: events.Finished, state: FunctionRun) -> FunctionRun:
         state, phase=event.state, reason=event.reason, approval=(), questions=(), answers=(), building=(), stage=None
     )
     state = replace(state, beside=())
-    if event.attempts is not None:  # one that was stopped before its verdict is in no report
+    if event.attempts is not None:  # an attempt that was stopped before its verdict is in no report
         state = replace(state, attempt=event.attempts)
     elif not state.solution:  # it ended before there was anything to try
         state = replace(state, attempt=0)

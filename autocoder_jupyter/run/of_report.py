@@ -1,15 +1,12 @@
-"""The record of a finished generation, from its report: a result is shown as its card was.
-
-`FACTS` are copied by name, in both directions.
-"""
+"""What is derived from a finished report: the record of its run, and what speaks for the function."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from autocoder_jupyter.run.function_run import AgentState, FunctionRun, Phase, StageState
-from autocoder_jupyter.run.steps import Steps
+from autocoder_jupyter.run.function_run import AgentState, FunctionRun, StageState
+from autocoder_jupyter.run.record import Phase, Steps
 from autocoder_jupyter.settings.choices import sandbox_line
 from autocoder_jupyter.types import CodePlan
 from autocoder_jupyter.types.records import STAGES
@@ -19,8 +16,13 @@ if TYPE_CHECKING:
     from autocoder_jupyter.types import Evidence, Report, SecondOpinion, Strength
 
 
+# The record
+#
+# A result is shown as its card was.
+
+
 FACTS = ("author", "changes", "drawn", "drift", "second_opinion")
-"""What was found about a function, and is a field of the record and of the report."""
+"""Findings about a function that are copied by name between the record and the report."""
 
 
 def facts_of(run: FunctionRun) -> dict[str, Any]:
@@ -69,7 +71,7 @@ def _declared(report: Report) -> CodePlan | None:
     return plan.model_copy(update={"inputs": report.declared_inputs, "outputs": report.declared_outputs})
 
 
-# What a verified function rests on, in one line that is the same in every form.
+# What a verified function rests on
 
 
 SECOND, TRIAL = "second opinion", "trial of the tests"
@@ -97,7 +99,7 @@ class Verified:
 
     @property
     def line(self) -> str:
-        """`verified: 7 tests that notice 10 of 12 changes · second opinion agrees on 2 of 2 outputs`."""
+        """`verified: 7 tests catch 10 of 12 code mutations · second opinion agrees on 2 of 2 outputs`."""
         return f"{self.start}: {' · '.join((*self.rests_on, *self.lacks))}"
 
 
@@ -107,30 +109,32 @@ def verified(evidence: Evidence, opinion: SecondOpinion | None, outputs: int, be
     if TRIAL in beside and evidence.strength is None:
         tests = Verified(tests.rests_on, (f"{TRIAL} running",))
     second = Verified(lacks=(RUNNING,)) if SECOND in beside and opinion is None else _opinion(opinion, outputs)
-    found = (tests, second, _own(evidence), _alone(evidence.strength), Verified(lacks=evidence.remarks[:1]))
+    found = (tests, second, _user_checks(evidence), _probes(evidence.strength), Verified(lacks=evidence.remarks[:1]))
     return Verified(
         tuple(words for one in found for words in one.rests_on), tuple(words for one in found for words in one.lacks)
     )
 
 
 def _tests(evidence: Evidence, opinion: SecondOpinion | None) -> Verified:
-    """What the tests are worth. That no change can show it only counts where no second opinion agrees."""
+    """What the tests are worth. If no mutation shows it, that counts only without a second opinion that agrees."""
     from autocoder_jupyter.types.evidence import NO_CHANGE
 
     passed, strength = sum(outcome.outcome == "passed" for outcome in evidence.tests), evidence.strength
-    examples, own, _ = _own_counts(evidence)
+    examples, own, _ = _user_check_counts(evidence)
     if not passed and not examples and not own:
         return Verified(lacks=("no tests",))
     tests = counted(passed, "test") if passed else "your tests"
     if strength is None:
-        return Verified((tests,), ("tests not tried on changed code",))
+        return Verified((tests,), ("tests not tried on mutated code",))
     if not strength.changes:
         is_missed = strength.ended != NO_CHANGE or opinion is None or opinion.state != "agree"
-        lacks = (f"tests not tried on changed code: {strength.ended}",) if strength.ended and is_missed else ()
+        lacks = (f"tests not tried on mutated code: {strength.ended}",) if strength.ended and is_missed else ()
         return Verified((tests,), lacks)
-    verb = "notices" if passed == 1 else "notice"
-    words = f"{tests} that {verb} {strength.noticed} of {counted(len(strength.changes), 'change')}"
-    return Verified(lacks=(f"only {words}",)) if strength.is_weak else Verified((words,))
+    verb = "catches" if passed == 1 else "catch"
+    caught = f"{strength.noticed} of {counted(len(strength.changes), 'code mutation')}"
+    if strength.is_weak:
+        return Verified(lacks=(f"{tests} {verb} only {caught}",))
+    return Verified((f"{tests} {verb} {caught}",))
 
 
 def _opinion(opinion: SecondOpinion | None, outputs: int) -> Verified:
@@ -147,7 +151,7 @@ def _opinion(opinion: SecondOpinion | None, outputs: int) -> Verified:
     return Verified((agrees, *parts)) if opinion.state == "agree" else Verified(parts, (agrees,))
 
 
-def _own_counts(evidence: Evidence) -> tuple[int, int, int]:
+def _user_check_counts(evidence: Evidence) -> tuple[int, int, int]:
     """How many examples, tests and checks of the user passed."""
     from autocoder_jupyter.types.evidence import OWN_EXAMPLE, OWN_TEST
 
@@ -156,13 +160,13 @@ def _own_counts(evidence: Evidence) -> tuple[int, int, int]:
     return examples, tests, len(passed) - examples - tests
 
 
-def _own(evidence: Evidence) -> Verified:
-    counts = zip(_own_counts(evidence), ("example", "test", "check"), strict=True)
+def _user_checks(evidence: Evidence) -> Verified:
+    counts = zip(_user_check_counts(evidence), ("example", "test", "check"), strict=True)
     return Verified(tuple(f"your {counted(count, one) if count > 1 else one}" for count, one in counts if count))
 
 
-def _alone(strength: Strength | None) -> Verified:
-    """What runs of the function alone found against it."""
+def _probes(strength: Strength | None) -> Verified:
+    """What runs without a second solution found against it."""
     if strength is None:
         return Verified()
     depends = (f"depends on {one.on}" for one in strength.dependences if one.differs)

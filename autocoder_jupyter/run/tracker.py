@@ -1,4 +1,4 @@
-"""The record of a run that goes on: applies the events as they come, and tells the listeners."""
+"""Keeps the record of an active run up to date, notifies listeners, and writes the log of events."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from autocoder_jupyter.redaction.logs import redacting_logger
 from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.run import events
 from autocoder_jupyter.run.events import Emit, Event, Finished, Noticed
-from autocoder_jupyter.run.function_run import RunRecord
+from autocoder_jupyter.run.record import RunRecord
 from autocoder_jupyter.untrusted.folder import Folder
 
 _log = redacting_logger(__name__)
@@ -63,7 +63,7 @@ class RunTracker(Generic[R]):
 
     @property
     def last(self) -> Finished | None:
-        """The last event, which may not be applied yet; None while the run goes on."""
+        """The last event, which may not be applied yet; None while the run is active."""
         return self._last
 
     def listen(self, listener: Emit) -> None:
@@ -72,7 +72,7 @@ class RunTracker(Generic[R]):
             self._listeners = (*self._listeners, listener)
 
     def __call__(self, event: Event) -> None:
-        """Apply an event, and tell the listeners."""
+        """Apply an event, and notify the listeners."""
         with self._lock:  # a thread of a sandbox may emit the outcome of a test after the end
             if self._last is None and not self._run.finished:
                 if isinstance(event, Finished):
@@ -100,10 +100,10 @@ class RunTracker(Generic[R]):
                 _log.exception("a listener failed on %s", type(event).__name__)
 
 
-# Writes the events of runs as JSON lines to a file that the user names. It is off by default.
+# The log of events
 #
-# The file has no values of the data: the fields of each event are chosen explicitly, and texts of services and programs
-# are masked.
+# JSON lines, in a file that the user names; off by default. The file contains no values of the data: the fields of each
+# event are chosen explicitly, and texts of services and programs are masked.
 
 
 _LONGEST = 500

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from autocoder_jupyter.sandbox.worker.entries import Packed
 
 
-# Cancel a build or a call from another thread.
+# Cancellation
 #
 # A build waits for subprocesses, an engine, a worker and the builds of other kernels. None of them notices by itself
 # that it was cancelled. So a `CancellationToken` is passed down, and each long step registers a function that ends it.
@@ -94,25 +94,25 @@ class CancellationToken:
         self.raise_if_cancelled()
 
 
-def _tell_nobody(line: str) -> None:
+def _ignore(line: str) -> None:
     """The `tell` of a build that nobody watches."""
 
 
 @dataclass(frozen=True)
 class BuildWatch:
-    """Who waits for a build, reads of its steps, and may cancel it.
+    """Shows the steps of a build to whoever waits for it, and may cancel it.
 
     Args:
         tell: called with a line before each slow step.
         token: cancels the build and kills its processes.
     """
 
-    tell: Callable[[str], None] = _tell_nobody
+    tell: Callable[[str], None] = _ignore
     token: CancellationToken = field(default_factory=CancellationToken)
 
 
 UNWATCHED = BuildWatch()
-"""The watch of a build of which nobody reads, and which is never cancelled."""
+"""The watch of a build whose steps are not shown, and which is never cancelled."""
 
 
 def run_cancellable(
@@ -156,7 +156,7 @@ def _kill(process: subprocess.Popen[str]) -> None:
         return
 
 
-# What the docstring of this file says.
+# Sandboxes, environments and workers
 
 
 class WorkerNotReady(EngineGone):
@@ -190,7 +190,7 @@ class EnvironmentSpec:
     Args:
         packages: requirements (`"pandas"`, `"scikit-learn>=1.5"`), without URLs and paths.
         system_packages: apt packages; only Docker can install them.
-        lock: lines of an earlier lock (see `pins`). If given, exactly these are installed.
+        lock: lines of an earlier lock (see `environments.locking`). If given, exactly these are installed.
         pinned: lines of the user's own lock. These versions and hashes are used; further requirements of `packages`
             are added.
     """
@@ -342,7 +342,7 @@ OnCall = Callable[[Mapping[str, Any], Mapping[str, Any]], None]
 
 @dataclass(frozen=True)
 class TestSpec:
-    """Tests to run, and who is told.
+    """Tests to run, and who receives their outcomes.
 
     Args:
         source: of the tests. It never leaves the worker that runs them.
@@ -351,7 +351,7 @@ class TestSpec:
         on_call: called after each call of a test that returned, with its arguments and outputs by name.
         until_failure: end after the first test that fails; those after it are missing.
         reuse: make all calls in one process, see `CallSpec`, and run the tests in that of the last such run of the same
-            tests. Program and tests could notice it, so it is no evidence for the program.
+            tests. Program and tests could notice it, so it is not evidence for the program.
         other_stub: source of another stub. The tests that passed run on it too, in the same process.
         traceback: show the lines in which a test failed. Without them, failing tests take less time.
         later: gives the tests, when they are there: it is called when pytest has started and waits for them. Source,
@@ -538,7 +538,7 @@ class Sandbox(Protocol):
 
         Args:
             spec: the required content.
-            watch: reads of the steps, and may cancel them. No incomplete environment is left. Another kernel that
+            watch: shows the steps, and may cancel them. No incomplete environment is left. Another kernel that
                 waits for the same environment then builds it.
 
         Raises:

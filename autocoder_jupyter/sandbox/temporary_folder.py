@@ -31,7 +31,6 @@ _SWEEP_SECONDS = 2.0
 _YOUNG_SECONDS = 60.0
 """A younger folder may not be locked yet."""
 
-
 _NO_LOCK = -1
 """The lock of a folder on a system without locks. Nothing is removed there after a crash."""
 

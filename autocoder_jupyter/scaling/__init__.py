@@ -1,22 +1,12 @@
-"""Calls of a function with much data: how it may be split, and many inputs.
+"""Calls of a function with much data: many inputs, and tables larger than memory.
 
-contract    how a function may be split, found in the sandbox and kept on this machine
-items       the inputs of a map, and the chunks in which they travel
-chunk       computes one chunk, in this process or in another one
-mapped      the outcomes of a map
-running     runs chunks, here or in an executor
-map         `growth.map`
-sources     tables that are read in batches
-frames      rows of Arrow as a table of pandas
-partition   divides rows by their keys into files
-piece_calls calls the function for pieces, and compares the largest with their parts
-alike       whether tables may be put together
-answers     puts the answers of pieces together
-over        `growth.over`
-prepare     `growth.prepare`: builds environments on the machines of a Dask cluster, by a `dask_plugin`
-versions_sent  the versions that the caller and the workers of an engine must share
-on_dask     `growth.over` of a frame of Dask
-on_spark    of a frame of Spark
-on_ray      of a dataset of Ray
-engine_pieces what these three share: the pieces that their workers compute
+It may import `calls` and what is below it.
+
+- `contract`: how a function may be split, found in the sandbox and kept on this machine
+- `map`: `growth.map`; `mapped`: its items and outcomes
+- `running`: run chunks of calls, here or in an executor
+- `over`: `growth.over`; `sources`: tables that are read in batches; `partition`: rows divided by their keys into files
+- `pieces`: calls for pieces of a table; `answers`: the answers put together
+- `clusters`: `growth.over` with Dask, Ray and Spark; `engine_pieces`: what these share
+- `prepare`: `growth.prepare`, and the versions that workers must have; `dask_plugin`: its part in Dask's workers
 """

@@ -1,11 +1,11 @@
-"""The answers of pieces, put together: one table in memory, or a folder of Parquet files."""
+"""The answers for pieces: whether they fit together, and all of them as a table or a folder of Parquet files."""
 
 from __future__ import annotations
 
 import shutil
 import uuid
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -14,17 +14,16 @@ import pandas as pd
 import pyarrow
 from pyarrow import dataset, parquet
 
-from autocoder_jupyter.calls.function import Function
-from autocoder_jupyter.data.drift import column_literal, family
+from autocoder_jupyter.data.drift import family
 from autocoder_jupyter.engine.evidence.split_inputs import below, deviation
 from autocoder_jupyter.equality.tables import has_own_index
 from autocoder_jupyter.errors import DataDrift, InvalidRequest, writing
 from autocoder_jupyter.untrusted.parsing import visible
 
-# Whether tables may be put together: they have the same columns, and the values of each are of one kind in all.
+# Tables that fit together
 #
-# Otherwise pandas makes a column of objects, fills a column with missing values, or rounds, without an error.
-
+# They have the same columns, and the values of each are of one kind in all. Otherwise pandas makes a column of objects,
+# fills a column with missing values, or rounds, without an error.
 
 _NUMBER = "number"
 
@@ -39,7 +38,7 @@ _OF_OBJECTS = {
 
 
 @dataclass
-class _SeenColumn:
+class _ColumnSoFar:
     """What is known of a column of all tables so far.
 
     Args:
@@ -72,7 +71,7 @@ class _SeenColumn:
         return ""
 
 
-class Alike:
+class SchemaChecker:
     """Compares tables with those before them. Of each only a row is kept.
 
     Columns without values are of any kind, and so is a table without rows. Whole numbers beside fractions become
@@ -81,13 +80,13 @@ class Alike:
 
     def __init__(self) -> None:
         self._first: pd.DataFrame | None = None
-        self._columns: dict[int, _SeenColumn] = {}
+        self._columns: dict[int, _ColumnSoFar] = {}
 
     def deviation(self, table: pd.DataFrame, name: str) -> str:
         """How a table deviates from those before it, as a few words without values; "" if it does not."""
         first = self._first
-        if first is not None and (said := deviation(first, [table])):
-            return said.removesuffix(" in a piece")
+        if first is not None and (problem := deviation(first, [table])):
+            return problem.removesuffix(" in a piece")
         if first is None or (len(table) and not len(first)):
             self._first = table.head(1).copy()
         elif len(table) and has_own_index(table) and table.index.names != first.index.names:
@@ -95,8 +94,8 @@ class Alike:
         if not len(table):
             return ""
         for place, (label, values) in enumerate(_columns(table)):
-            if said := self._columns.setdefault(place, _SeenColumn()).deviation(values, name):
-                return f"{visible(label)[:60]!r} {said}"
+            if problem := self._columns.setdefault(place, _ColumnSoFar()).deviation(values, name):
+                return f"{visible(label)[:60]!r} {problem}"
         return ""
 
 
@@ -158,7 +157,7 @@ def _named(index: pd.Index) -> str:
     return visible(", ".join("unnamed" if name is None else str(name) for name in index.names))[:60]
 
 
-# What the docstring of this file says.
+# Answers put together
 
 
 class Answers(Protocol):
@@ -183,16 +182,16 @@ class Answers(Protocol):
         """Remove what is not finished."""
 
 
-class Together:
+class InMemory:
     """Keeps the answers in memory."""
 
     def __init__(self) -> None:
         self.kept: dict[int, pd.DataFrame] = {}
-        self._alike = Alike()
+        self._schema = SchemaChecker()
 
     def put(self, place: int, answer: pd.DataFrame, piece: str) -> None:
         """Take the answer of a piece."""
-        _require(self._alike.deviation(answer, piece), piece)
+        _require(self._schema.deviation(answer, piece), piece)
         self.kept[place] = answer
 
     def in_order(self) -> list[pd.DataFrame]:
@@ -201,11 +200,11 @@ class Together:
 
     def finish(self) -> pd.DataFrame:
         """The answers one below the other."""
-        together: pd.DataFrame = below(self.in_order())
-        return together
+        table: pd.DataFrame = below(self.in_order())
+        return table
 
     def close(self) -> None:
-        """Nothing is left."""
+        """Do nothing: no file was written."""
 
 
 class InFolder:
@@ -225,20 +224,20 @@ class InFolder:
         self._schemas: dict[int, tuple[Any, str]] = {}
         self._first: Any = None
         self._common: Any = None
-        self._alike = Alike()
+        self._schema = SchemaChecker()
 
     def put(self, place: int, answer: pd.DataFrame, piece: str) -> None:
         """Write the answer of a piece."""
-        _require(self._alike.deviation(answer, piece), piece)
+        _require(self._schema.deviation(answer, piece), piece)
         try:
             table = pyarrow.Table.from_pandas(answer, preserve_index=has_own_index(answer))
         except (pyarrow.ArrowException, ValueError, TypeError) as error:
             raise DataDrift(f"{piece}: its answer cannot be written.", why=visible(str(error)[:300])) from error
         own = table.schema
         if len(answer):
-            told = _of_values(table)
+            own_types = _of_values(table)
             self._first = own if self._first is None else self._first
-            self._common = told if self._common is None else self._unified(told, piece)
+            self._common = own_types if self._common is None else self._unified(own_types, piece)
         with writing("The answers", self._to.parent):
             parquet.write_table(table, self._file(place))
         self._schemas[place] = own, piece
@@ -254,7 +253,7 @@ class InFolder:
             except pyarrow.ArrowException as failed:
                 error = failed
         raise DataDrift(
-            f"{piece}: its answer has other types than those before it.", why=visible(str(error)[:300])
+            f"{piece}: its answer has different types than those before it.", why=visible(str(error)[:300])
         ) from error
 
     def finish(self) -> Any:
@@ -306,7 +305,9 @@ def _rewrite(file: Path, schema: Any, piece: str) -> None:
     try:
         columns = [_cast(column, kind) for kind, column in zip(schema.types, table.columns, strict=True)]
     except pyarrow.ArrowException as error:
-        raise DataDrift(f"{piece}: its answer has other types than others.", why=visible(str(error)[:300])) from error
+        raise DataDrift(
+            f"{piece}: its answer has different types than the others.", why=visible(str(error)[:300])
+        ) from error
     parquet.write_table(pyarrow.Table.from_arrays(columns, schema=schema), file)
 
 
@@ -329,118 +330,10 @@ def require_same(first: pd.DataFrame, answer: pd.DataFrame, piece: str) -> None:
     _require(deviation(first, [answer]), piece)
 
 
-def _require(said: str, piece: str) -> None:
-    if said:
+def _require(problem: str, piece: str) -> None:
+    problem = problem.removesuffix(" in a piece")
+    if problem:
         raise DataDrift(
-            f"The answer for {piece} differs from those for the pieces before it: {said.removesuffix(' in a piece')}.",
+            f"The answer for {piece} differs from those for the pieces before it: {problem}.",
             hint="Ask for a function whose columns and dtypes do not depend on the data.",
         )
-
-
-# The rows of pieces as the table of pandas that a function was built on.
-
-
-_NULLABLE = ("Int", "UInt", "boolean")
-
-
-@dataclass(frozen=True)
-class Dtypes:
-    """The dtypes that each piece gets: those of the sample, where pandas has several for the same values. A dtype that
-    pandas would choose by the values of a piece could be another one in each.
-
-    Args:
-        by_name: the dtypes of the sample by the literals of its columns (`drift.shape_of`).
-        categories: those of its columns that have categories.
-        renames: the names that the function reads, by those in the data.
-    """
-
-    by_name: Mapping[str, str] = field(default_factory=dict)
-    categories: Mapping[str, pd.CategoricalDtype] = field(default_factory=dict)
-    renames: Mapping[str, str] = field(default_factory=dict)
-
-    def of(self, label: Any, labels: Any) -> str:
-        """The dtype of a column; "" if the sample has no such column."""
-        return self.by_name.get(self._literal(label, labels), "")
-
-    def _literal(self, label: Any, labels: Any) -> str:
-        reads = self.renames.get(label, label) if isinstance(label, str) else label
-        return column_literal(label if reads in labels else reads)
-
-    def fitted(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """A table with these dtypes; the table itself is not changed."""
-        labels = set(frame.columns)
-        made = frame.copy(deep=False)
-        for place, label in enumerate(frame.columns):
-            dtype, now = self.of(label, labels), str(frame.dtypes.iloc[place])
-            values = frame.iloc[:, place]
-            if dtype.startswith("category"):
-                kept = self.categories.get(self._literal(label, labels))
-                made.isetitem(place, _with_categories(values, kept, str(label)))
-            elif family(dtype) == "float" and family(now) == "int":
-                made.isetitem(place, values.astype("float64").array)
-            elif dtype == "object" and now == "bool":  # truth values with gaps
-                made.isetitem(place, values.astype(object).array)
-        return made
-
-    def divided(self, frame: pd.DataFrame, rows: Any) -> pd.DataFrame:
-        """Some rows of a table as if they were all: a part with only the categories that a piece would have."""
-        part = frame.iloc[rows]
-        made = part.copy(deep=False)
-        for place, dtype in enumerate(part.dtypes):
-            if isinstance(dtype, pd.CategoricalDtype):
-                made.isetitem(place, part.iloc[:, place].cat.remove_unused_categories().array)
-        return self.fitted(made)
-
-
-def dtypes_of(function: Function, name: str) -> Dtypes:
-    """The dtypes of an input."""
-    sample = function.samples.get(name)
-    found = sample.dtypes.items() if isinstance(sample, pd.DataFrame) else ()
-    return Dtypes(
-        {str(literal): str(dtype) for literal, dtype in function.shapes.get(name, {}).get("columns", ())},
-        {column_literal(label): dtype for label, dtype in found if isinstance(dtype, pd.CategoricalDtype)},
-        {has: reads for reads, has in function.renames.items()},
-    )
-
-
-def frame_of(table: Any, dtypes: Dtypes) -> pd.DataFrame:
-    """The rows as pandas reads them from a file, with the dtypes of the sample."""
-    labels = set(table.column_names)
-    dates = [name for name, kind in zip(table.column_names, table.schema.types, strict=True) if _is_date(kind)]
-    as_objects = all(family(dtypes.of(name, labels) or "object") == "object" for name in dates)
-    try:
-        frame: pd.DataFrame = table.to_pandas(date_as_object=as_objects)
-    except Exception as error:  # a type of another library may raise any exception
-        raise DataDrift(
-            f"A table of the columns {visible(', '.join(table.column_names))[:200]} cannot be made one of pandas.",
-            why=f"{type(error).__name__}: {visible(str(error)[:300])}",
-            hint="Convert the columns of unusual types first, or leave them out.",
-        ) from error
-    for place, label in enumerate(frame.columns):
-        dtype, now = dtypes.of(label, labels), str(frame.dtypes.iloc[place])
-        if dtype.startswith(_NULLABLE) and dtype != now and label in labels:
-            kind = table.schema.field(label).type
-            if pyarrow.types.is_integer(kind) or pyarrow.types.is_boolean(kind):
-                nullable = str(kind).capitalize().replace("Uint", "UInt").replace("Bool", "boolean")
-                column = table.column(label).to_pandas(types_mapper={kind: pd.api.types.pandas_dtype(nullable)}.get)
-                frame.isetitem(place, column.array)
-    return dtypes.fitted(frame)
-
-
-def _with_categories(values: pd.Series[Any], like: pd.CategoricalDtype | None, name: str) -> Any:
-    """Values as categories: those of the sample, and after them those that it lacks."""
-    own = values.astype("category")
-    if like is None:
-        return own.array
-    new = own.cat.remove_unused_categories().cat.categories.difference(like.categories)
-    if len(new) and like.ordered:
-        raise DataDrift(
-            f"The column {visible(name)!r} has a category that the sample lacks: {visible(repr(new[0]))[:100]}.",
-            why="The categories of the sample have an order, and this one has no place in it.",
-            hint="Take a sample with all categories.",
-        )
-    return own.cat.set_categories([*like.categories, *new], ordered=bool(like.ordered)).array
-
-
-def _is_date(kind: Any) -> bool:
-    return bool(pyarrow.types.is_date(kind))

@@ -67,7 +67,7 @@ def split_input(function: Function, arguments: Mapping[str, Any], fixed: Mapping
     """The table that is split: of those that are not fixed, the one with the most rows, or the first of several."""
     table = largest_table((spec for spec in function.inputs if spec.name not in fixed), arguments)
     if not table:
-        raise InvalidRequest(f"{visible(function.name)} takes no table that could be split.")
+        raise InvalidRequest(f"No input of {visible(function.name)} is a table, so there is nothing to split.")
     return table
 
 
@@ -85,7 +85,7 @@ async def split_of(function: Function, options: CallOptions, fixed: Mapping[str,
     if missing:
         name = visible(function.name)
         raise InvalidRequest(
-            f"How {name} may be split is found on its samples, and there is none of {missing[0]}.",
+            f"How {name} may be split is tested on its samples, and {missing[0]} has none.",
             hint=f"Run its cell, or {name}.verify({missing[0]}=…) with a table of a few hundred rows.",
         )
     arguments = await background.call_blocking(lambda: bind(function, (), fixed))
@@ -108,7 +108,7 @@ async def split_of(function: Function, options: CallOptions, fixed: Mapping[str,
 
 
 async def split_of_all(function: Function, options: CallOptions) -> None:
-    """Find out how a function may be split, for each table that it returns. Whoever shows the function is told.
+    """Find out how a function may be split, for each table that it returns, and notify what shows the function.
 
     Raises: as `split_of`.
     """
@@ -118,7 +118,7 @@ async def split_of_all(function: Function, options: CallOptions) -> None:
 
 
 def recall_splits(function: Function, options: CallOptions) -> None:
-    """Tell whoever shows a function how it may be split if an earlier process found that out. Nothing is computed.
+    """Notify what shows a function how it may be split if an earlier process found that out. Nothing is computed.
 
     Large samples are not read for that.
     """
@@ -137,7 +137,7 @@ def recall_splits(function: Function, options: CallOptions) -> None:
 
 @contextlib.contextmanager
 def checking(function: Function) -> Iterator[None]:
-    """Tell whoever shows a function that a check runs, and why it failed if it does."""
+    """Notify what shows a function that a check runs, and why it failed if it does."""
     if not function.splits.begin("the sample is computed"):
         yield
         return

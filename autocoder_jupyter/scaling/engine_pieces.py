@@ -1,4 +1,4 @@
-"""The pieces that the workers of an engine compute, which import this module: what Dask, Spark and Ray share."""
+"""What Dask, Ray and Spark share: the pieces that their workers compute. The workers import this module."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.engine.evidence.split_inputs import difference
 from autocoder_jupyter.equality.tables import flat, has_own_index
 from autocoder_jupyter.errors import AutocodeError, DataDrift, InvalidRequest, NotSplittable, PieceFailed, TooBig
-from autocoder_jupyter.scaling.answers import frame_of, require_same, rounds
+from autocoder_jupyter.scaling.answers import require_same, rounds
 from autocoder_jupyter.scaling.partition import largest_group, row_hashes
-from autocoder_jupyter.scaling.pieces import APART, CHECKED, Piece, PieceCalls
+from autocoder_jupyter.scaling.pieces import APART, CHECKED, Piece, PieceCalls, frame_of
 from autocoder_jupyter.scaling.running import computed
 from autocoder_jupyter.untrusted.parsing import visible
 
@@ -85,7 +85,7 @@ class EnginePieces:
         keys = visible(", ".join(self.calls.keys))
         if table[list(self.calls.keys)].isna().any(axis=1).all():
             raise PieceFailed(
-                f"{len(table):,} rows without a key ({keys}) came into a piece of their own.",
+                f"{len(table):,} rows without a key ({keys}) ended up in a piece of their own.",
                 why="Nothing was compared for such a piece.",
                 hint=f"Leave the rows out whose {keys} is missing.",
             )
@@ -160,9 +160,13 @@ def sample_answer(calls: PieceCalls, kind: str) -> pd.DataFrame:
         raise answer
     frame = calls.table(answer)
     if not all(isinstance(name, str) for name in frame.columns) or frame.columns.has_duplicates:
-        raise InvalidRequest(f"A {kind} needs different texts as the names of its columns, and the answer has others.")
+        raise InvalidRequest(
+            f"The names of the columns of a {kind} must be unique strings, and those of the answer are not."
+        )
     return frame if has_own_index(frame) else frame.reset_index(drop=True)
 
+
+# Sizes of buckets
 
 NO_SIZES = pd.DataFrame({"bucket": np.zeros(0, "int64"), "rows": np.zeros(0, "int64")}).assign(
     least=np.zeros(0, "uint64"), most=np.zeros(0, "uint64")
@@ -190,9 +194,12 @@ def largest(sizes: pd.DataFrame) -> set[int]:
     return set(several.sort_values(["several", "rows"], kind="stable").index[-CHECKED:])
 
 
+# Pieces as Arrow
+
+
 @dataclass(frozen=True)
 class ArrowPieces:
-    """The same for engines whose rows are Arrow: they are read as those of a file.
+    """`EnginePieces` for engines whose rows are Arrow: they are read as those of a file.
 
     Args:
         schema: that of all answers, a `pyarrow.Schema`. An index of the function is columns.
@@ -236,7 +243,8 @@ class ArrowPieces:
             return pyarrow.Table.from_pandas(flat(answer, "values"), preserve_index=False).cast(self.schema)
         except (pyarrow.ArrowException, TypeError, ValueError, OverflowError) as error:
             raise DataDrift(
-                f"The answer for {name} has other types than that for the sample.", why=visible(str(error)[:300])
+                f"The answer for {name} has different types than the answer for the sample.",
+                why=visible(str(error)[:300]),
             ) from error
 
     def _answer(self, table: Any) -> pd.DataFrame:
@@ -259,8 +267,8 @@ def arrow_pieces(
             field.with_type(field.type.value_type) if pyarrow.types.is_dictionary(field.type) else field
             for field in found
         ]
-        if untold := next((field.name for field in plain if pyarrow.types.is_null(field.type)), None):
-            raise ValueError(f"the column {untold} has no value in the answer for the sample")
+        if untyped := next((field.name for field in plain if pyarrow.types.is_null(field.type)), None):
+            raise ValueError(f"the column {untyped} has no value in the answer for the sample")
         answers = own(pyarrow.schema(plain)) if own else pyarrow.schema(plain)
     except Exception as error:  # another library may raise any exception
         raise InvalidRequest(

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError
 from typing import Any
 
-from autocoder_jupyter.calls import function as outcome_cache
+from autocoder_jupyter.calls import outcome_cache
 from autocoder_jupyter.calls.call import on_this_machine
 from autocoder_jupyter.calls.callable import warn_of
 from autocoder_jupyter.calls.function import Function
@@ -63,8 +63,8 @@ class Map:
 
         Raises:
             GenerationFailed: there is no function that passed.
-            InvalidRequest: the items are no list, an argument or option does not fit, the executor takes no calls, or
-                no outcome can be kept.
+            InvalidRequest: the items are not a list, an argument or option does not fit, the executor does not accept
+                calls, or no outcome can be kept.
             SandboxUnavailable: there is no sandbox.
         """
         function, inputs, options = begin(
@@ -103,7 +103,7 @@ class Map:
         progress: Progress | None = None,
     ) -> None:
         """Compute what is missing."""
-        from autocoder_jupyter.sandbox.host.pool import usable_cores
+        from autocoder_jupyter.sandbox.host.capacity import usable_cores
 
         pool = pool_of(executor)
         self._last.mapped = mapped
@@ -124,9 +124,9 @@ class Map:
                 progress(done, len(items))
 
         def lost(error: Exception, chunk: Sequence[int]) -> Mapping[int, Any]:
-            said = not_carried(error)
+            failure = not_carried(error)
             if len(chunk) == 1 or isinstance(error, BrokenExecutor | CancelledError):
-                return dict.fromkeys(chunk, said)
+                return dict.fromkeys(chunk, failure)
             alone.extend(chunk)  # one of them may be what cannot be sent
             return {}
 

@@ -1,4 +1,4 @@
-"""The outcomes of a map, in the order of its items."""
+"""The items of a map, the chunks in which they are computed, and their outcomes."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Mapped(Sequence[Any]):
         """
         import pandas as pd
 
-        from autocoder_jupyter.scaling.answers import Alike
+        from autocoder_jupyter.scaling.answers import SchemaChecker
 
         if errors := self.errors:
             raise ItemsFailed(
@@ -101,7 +101,7 @@ class Mapped(Sequence[Any]):
                 hint="See .errors; .retry() computes them again; .outcomes leaves them out.",
             )
         tables = []
-        alike = Alike()
+        schema = SchemaChecker()
         parts = len(self._items[0].columns(key, 0)) if self._items else 0
         for place, table in enumerate(self):
             if not isinstance(table, pd.DataFrame):
@@ -109,16 +109,16 @@ class Mapped(Sequence[Any]):
                     f"{visible(self._name)} returns a {type(table).__name__} for an item, not a table.",
                     hint='Choose one output: with_options(output="…").map(…).',
                 )
-            if said := alike.deviation(table, f"item {place}"):
+            if problem := schema.deviation(table, f"item {place}"):
                 raise DataDrift(
-                    f"The outcome of item {place} differs from those before it: {said}.",
+                    f"The outcome of item {place} differs from those before it: {problem}.",
                     hint="Ask for a function whose columns and dtypes do not depend on the data. .outcomes has each.",
                 )
             plain = _with_its_index(table)
             columns = self._items[place].columns(key, len(plain))
             if len(columns) != parts:
                 raise InvalidRequest(
-                    f"The key of item {place} has another number of parts than that of item 0.",
+                    f"The key of item {place} has a different number of parts than that of item 0.",
                     hint="Pass items of one kind, such as those of one groupby. .outcomes has each.",
                 )
             if taken := [name for name in columns if name in plain.columns]:
@@ -194,8 +194,7 @@ class LastMap:
 NOT_COMPUTED = Cancelled("It was not computed, because the map was interrupted.", hint=".retry() computes it.")
 
 
-# The items of a map: what each passes to the function, and the chunks in which they travel.
-
+# Items and chunks
 
 MOST_ITEMS = 100
 """Items of a chunk. They are computed one after the other in one child process."""
@@ -205,7 +204,6 @@ SMALL = 2**20
 
 ROUNDS = 4
 """Chunks for each worker, if there are few items, so that all workers have work until the end."""
-
 
 _FILES: Mapping[str, type[File | Dir]] = {"File": File, "Dir": Dir}
 
@@ -246,7 +244,7 @@ def items_of(function: Function, given: Iterable[Any], fixed: Mapping[str, Any])
             if wrong := [key for key in each if key not in free]:
                 raise InvalidRequest(
                     f"Item {place} has {visible(str(wrong[0]))!r}, which is "
-                    f"{'fixed for all items' if wrong[0] in fixed else f'no input of {name}'}.",
+                    f"{'fixed for all items' if wrong[0] in fixed else f'not an input of {name}'}.",
                     hint=f"Inputs: {', '.join(free) or 'none'}.",
                 )
             items.append(MapItem(each, dict(each), place))

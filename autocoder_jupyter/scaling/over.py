@@ -28,10 +28,10 @@ from autocoder_jupyter.errors import (
     NotSplittable,
 )
 from autocoder_jupyter.sandbox.temporary_folder import temporary_folder
-from autocoder_jupyter.scaling.answers import Answers, Dtypes, InFolder, Together, dtypes_of, frame_of, require_new
+from autocoder_jupyter.scaling.answers import Answers, InFolder, InMemory, require_new
 from autocoder_jupyter.scaling.contract import split_of, split_output
 from autocoder_jupyter.scaling.partition import Bucket, partition
-from autocoder_jupyter.scaling.pieces import APART, CHECKED, Piece, PieceCalls
+from autocoder_jupyter.scaling.pieces import APART, CHECKED, Dtypes, Piece, PieceCalls, dtypes_of, frame_of
 from autocoder_jupyter.scaling.running import Calls, Progress, begin, computed, inputs_first, with_absolute_paths
 from autocoder_jupyter.scaling.sources import HERE, Batch, Batches, Carrier, Partitions, TableSource, source_of
 from autocoder_jupyter.types import Dir, File, parse_memory
@@ -243,7 +243,7 @@ class Over:
         fixed: Mapping[str, Any],
         progress: Any = None,
     ) -> _Work:
-        from autocoder_jupyter.sandbox.host.pool import usable_cores
+        from autocoder_jupyter.sandbox.host.capacity import usable_cores
 
         function, inputs, options = begin(
             self._ready, self._options, fixed, resume=resume, workers=workers, progress=progress
@@ -288,8 +288,8 @@ class Over:
         merges = work.contract.kind == "merge"
         run = work.calls
         left = iter(enumerate(pieces))
-        with closing(InFolder(Path(to)) if to is not None else Together()) as answers:
-            level: Answers = Together() if merges else answers
+        with closing(InFolder(Path(to)) if to is not None else InMemory()) as answers:
+            level: Answers = InMemory() if merges else answers
             done = 0
 
             def keep(place: int, piece: Piece, answer: pd.DataFrame) -> None:
@@ -310,7 +310,7 @@ class Over:
                         continue
                 run.all([(place, piece)], keep)
             run.all(left, keep)
-            if isinstance(level, Together) and merges:
+            if isinstance(level, InMemory) and merges:
                 answers.put(0, run.merged(level.in_order()), "all pieces")
             return answers.finish()
 
@@ -340,6 +340,9 @@ def _needs_only_read(work: _Work) -> bool:
     return not deviation(whole, [narrow]) and not difference(whole, narrow, in_order=True)
 
 
+# Checks before the source is read
+
+
 def _require_outside(to: Path, source: Any) -> None:
     """Check that the answer is not written into the folder that is read: the next call would read it too."""
     path = source.path if isinstance(source, File | Dir) else source
@@ -352,7 +355,7 @@ def _require_outside(to: Path, source: Any) -> None:
 
 
 def _require_left_to(engine: Carrier, **given: Any) -> None:
-    """Check that nothing was said that the engine decides."""
+    """Check that no argument was given that the engine decides."""
     instead = {
         "to": f"Write what it returns: {engine.written}.",
         "workers": f"The engine decides how many pieces are computed at once: {engine.at_once}.",
@@ -360,7 +363,7 @@ def _require_left_to(engine: Carrier, **given: Any) -> None:
     }
     for name, hint in instead.items():
         if given[name] is not None:
-            raise InvalidRequest(f"{name}= does not go with a {engine.kind}.", hint=hint)
+            raise InvalidRequest(f"{name}= is not supported for a {engine.kind}.", hint=hint)
 
 
 def _require_types(work: _Work) -> None:
@@ -368,8 +371,8 @@ def _require_types(work: _Work) -> None:
     name = work.contract.input
     dtypes = replace(work.dtypes, categories={})  # of a query, the rows are invented
     for batch in work.source.examples(work.columns):
-        if said := misfit(work.function, name, frame_of(batch.table.slice(0, 1000), dtypes)):
-            raise DataDrift(f"{visible(batch.place)}: {said}" if batch.place else said)
+        if problem := misfit(work.function, name, frame_of(batch.table.slice(0, 1000), dtypes)):
+            raise DataDrift(f"{visible(batch.place)}: {problem}" if batch.place else problem)
 
 
 def _require_held(work: _Work, source: Batches) -> None:
@@ -380,6 +383,9 @@ def _require_held(work: _Work, source: Batches) -> None:
     if isinstance(answer, AutocodeError):
         raise answer
     source.like(work.calls.table(answer))
+
+
+# Pieces of a source that is read here
 
 
 def _whole(work: _Work, batches: Iterator[Batch]) -> Piece:

@@ -1,4 +1,7 @@
-"""Calls a function for pieces of a table: in this process, or in a worker of an engine, which imports this module."""
+"""Pieces of a table: as pandas tables with the dtypes of the sample, and the calls of a function for them.
+
+The calls run in this process, or in a worker of an engine, which imports this module.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,11 @@ from functools import partial
 from typing import Any
 
 import pandas as pd
+import pyarrow
 
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import CallOptions
+from autocoder_jupyter.data.drift import column_literal, family
 from autocoder_jupyter.engine.evidence.split_inputs import below, by_groups, by_rows, deviation, difference
 from autocoder_jupyter.equality.tables import is_numbered
 from autocoder_jupyter.errors import (
@@ -23,12 +28,121 @@ from autocoder_jupyter.errors import (
     SplitBroken,
     TooBig,
 )
-from autocoder_jupyter.scaling.answers import Dtypes
 from autocoder_jupyter.scaling.contract import split_output
 from autocoder_jupyter.scaling.prepare import require_same_versions, versions_here
 from autocoder_jupyter.scaling.running import Calls, collect, here
 from autocoder_jupyter.types.interface import Split
 from autocoder_jupyter.untrusted.parsing import visible
+
+# Rows as pandas tables
+
+_NULLABLE = ("Int", "UInt", "boolean")
+
+
+@dataclass(frozen=True)
+class Dtypes:
+    """The dtypes that each piece gets: those of the sample, where pandas has several for the same values. A dtype that
+    pandas would choose by the values of a piece could be another one in each.
+
+    Args:
+        by_name: the dtypes of the sample by the literals of its columns (`drift.shape_of`).
+        categories: those of its columns that have categories.
+        renames: the names that the function reads, by those in the data.
+    """
+
+    by_name: Mapping[str, str] = field(default_factory=dict)
+    categories: Mapping[str, pd.CategoricalDtype] = field(default_factory=dict)
+    renames: Mapping[str, str] = field(default_factory=dict)
+
+    def of(self, label: Any, labels: Any) -> str:
+        """The dtype of a column; "" if the sample has no such column."""
+        return self.by_name.get(self._literal(label, labels), "")
+
+    def _literal(self, label: Any, labels: Any) -> str:
+        reads = self.renames.get(label, label) if isinstance(label, str) else label
+        return column_literal(label if reads in labels else reads)
+
+    def fitted(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """A table with these dtypes; the table itself is not changed."""
+        labels = set(frame.columns)
+        made = frame.copy(deep=False)
+        for place, label in enumerate(frame.columns):
+            dtype, now = self.of(label, labels), str(frame.dtypes.iloc[place])
+            values = frame.iloc[:, place]
+            if dtype.startswith("category"):
+                kept = self.categories.get(self._literal(label, labels))
+                made.isetitem(place, _with_categories(values, kept, str(label)))
+            elif family(dtype) == "float" and family(now) == "int":
+                made.isetitem(place, values.astype("float64").array)
+            elif dtype == "object" and now == "bool":  # truth values with gaps
+                made.isetitem(place, values.astype(object).array)
+        return made
+
+    def divided(self, frame: pd.DataFrame, rows: Any) -> pd.DataFrame:
+        """Some rows of a table as if they were all: a part with only the categories that a piece would have."""
+        part = frame.iloc[rows]
+        made = part.copy(deep=False)
+        for place, dtype in enumerate(part.dtypes):
+            if isinstance(dtype, pd.CategoricalDtype):
+                made.isetitem(place, part.iloc[:, place].cat.remove_unused_categories().array)
+        return self.fitted(made)
+
+
+def dtypes_of(function: Function, name: str) -> Dtypes:
+    """The dtypes of an input."""
+    sample = function.samples.get(name)
+    found = sample.dtypes.items() if isinstance(sample, pd.DataFrame) else ()
+    return Dtypes(
+        {str(literal): str(dtype) for literal, dtype in function.shapes.get(name, {}).get("columns", ())},
+        {column_literal(label): dtype for label, dtype in found if isinstance(dtype, pd.CategoricalDtype)},
+        {has: reads for reads, has in function.renames.items()},
+    )
+
+
+def frame_of(table: Any, dtypes: Dtypes) -> pd.DataFrame:
+    """The rows as pandas reads them from a file, with the dtypes of the sample."""
+    labels = set(table.column_names)
+    dates = [name for name, kind in zip(table.column_names, table.schema.types, strict=True) if _is_date(kind)]
+    as_objects = all(family(dtypes.of(name, labels) or "object") == "object" for name in dates)
+    try:
+        frame: pd.DataFrame = table.to_pandas(date_as_object=as_objects)
+    except Exception as error:  # a type of another library may raise any exception
+        raise DataDrift(
+            f"A table with the columns {visible(', '.join(table.column_names))[:200]} cannot be converted to pandas.",
+            why=f"{type(error).__name__}: {visible(str(error)[:300])}",
+            hint="Convert the columns of unusual types first, or leave them out.",
+        ) from error
+    for place, label in enumerate(frame.columns):
+        dtype, now = dtypes.of(label, labels), str(frame.dtypes.iloc[place])
+        if dtype.startswith(_NULLABLE) and dtype != now and label in labels:
+            kind = table.schema.field(label).type
+            if pyarrow.types.is_integer(kind) or pyarrow.types.is_boolean(kind):
+                nullable = str(kind).capitalize().replace("Uint", "UInt").replace("Bool", "boolean")
+                column = table.column(label).to_pandas(types_mapper={kind: pd.api.types.pandas_dtype(nullable)}.get)
+                frame.isetitem(place, column.array)
+    return dtypes.fitted(frame)
+
+
+def _with_categories(values: pd.Series[Any], like: pd.CategoricalDtype | None, name: str) -> Any:
+    """Values as categories: those of the sample, and after them those that it lacks."""
+    own = values.astype("category")
+    if like is None:
+        return own.array
+    new = own.cat.remove_unused_categories().cat.categories.difference(like.categories)
+    if len(new) and like.ordered:
+        raise DataDrift(
+            f"The column {visible(name)!r} has a category that the sample lacks: {visible(repr(new[0]))[:100]}.",
+            why="The categories of the sample have an order, and this one has no place in it.",
+            hint="Take a sample with all categories.",
+        )
+    return own.cat.set_categories([*like.categories, *new], ordered=bool(like.ordered)).array
+
+
+def _is_date(kind: Any) -> bool:
+    return bool(pyarrow.types.is_date(kind))
+
+
+# Calls for pieces
 
 APART = "Or ask for the parts as functions of their own, for example the monthly sums and their growth."
 """What may be done about a function that may not be split."""
@@ -112,16 +226,16 @@ class PieceCalls:
             parts = [part.reset_index(drop=True) for part in parts]
         whole, *answers = self.answers([table, *parts], piece.name)
         del table, parts
-        said = deviation(whole, answers)
-        if not said:
+        problem = deviation(whole, answers)
+        if not problem:
             together = below(answers)
             if self.contract.kind == "merge":
                 together = self._of_answers.answers([together], piece.name)[0]
-            said = difference(whole, together, in_order=self.contract.kind != "groups" and division.in_order)
-        if said:
+            problem = difference(whole, together, in_order=self.contract.kind != "groups" and division.in_order)
+        if problem:
             raise SplitBroken(
-                f"{visible(self.function.name)} may not be split like this: {piece.name}, {division.name}: {said}.",
-                why=f"On the sample it seemed to be: {self.contract.words}. The data reach what the sample does not.",
+                f"{visible(self.function.name)} may not be split like this: {piece.name}, {division.name}: {problem}.",
+                why=f"On the sample it seemed to be: {self.contract.words}. The data has cases that the sample lacks.",
                 hint=f"Take more rows as the sample, or give more memory. {APART}",
             )
         return whole

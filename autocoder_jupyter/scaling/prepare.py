@@ -1,4 +1,6 @@
-"""`growth.prepare`: builds the environment of a function on the machines of a Dask cluster, before it is called."""
+"""`growth.prepare` builds the environment of a function on a Dask cluster before it is called. Here are also the checks
+that workers have this package, in the caller's versions.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ from autocoder_jupyter.types import ImageConfig
 from autocoder_jupyter.untrusted.parsing import visible
 from autocoder_jupyter.version import VERSION
 
-# The versions that a caller and the workers of its engine must share.
+# Versions
 
 
 @functools.cache
@@ -78,7 +80,7 @@ def require_package(client: Any) -> bool:
     return bool(found)
 
 
-# What the docstring of this file says.
+# Environments on a cluster
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,7 @@ def prepare(function: Function, options: CallOptions, client: Any) -> tuple[str,
         )
     if getattr(client, "asynchronous", False):
         raise InvalidRequest(
-            "prepare waits for the workers, so it takes no asynchronous client.",
+            "prepare waits for the workers, so it does not accept an asynchronous client.",
             hint="Connect another one: growth.prepare(Client(client.scheduler.address)).",
         )
     from autocoder_jupyter.scaling.dask_plugin import BuildsEnvironment

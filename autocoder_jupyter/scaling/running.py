@@ -1,4 +1,4 @@
-"""Runs chunks of calls: in workers of this process, or in an executor; and keeps the outcomes as they come."""
+"""Run chunks of calls, in workers of this process or in an executor, and keep the outcomes as they come."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
-from autocoder_jupyter.calls import function as outcome_cache
+from autocoder_jupyter.calls import outcome_cache
 from autocoder_jupyter.calls.binding import bind, by_name, split
 from autocoder_jupyter.calls.call import (
     OnWorker,
@@ -57,10 +57,10 @@ from autocoder_jupyter.scaling.prepare import require_same_versions, require_wor
 from autocoder_jupyter.types import Dir, File
 from autocoder_jupyter.untrusted.parsing import visible
 
-# Computes the items of one chunk: in this process, or in that of an executor, which imports this module.
+# One chunk
 #
-# The items of a chunk are one request and one child process. If the child ends, each of them is called alone.
-
+# It is computed in this process, or in that of an executor, which imports this module. Its items are one request and
+# one child process. If the child ends, each of them is called alone.
 
 Calls = Mapping[int, Mapping[str, Any]]
 """The inputs of calls by name, by the places of their items."""
@@ -160,8 +160,7 @@ def _outcome(function: Function, options: CallOptions, outcome: CallOutcome | Sa
         return error
 
 
-# What the docstring of this file says.
-
+# The call of a map or of a table
 
 Ended = concurrent.futures.Future[dict[int, Any]]
 
@@ -171,12 +170,11 @@ Submit = Callable[[Calls], Ended]
 Progress = Callable[[int, int], object]
 """Called in the calling thread with the number of items that are done, and of all."""
 
-
 P = ParamSpec("P")
 R = TypeVar("R")
 
 _NAMED = "inputs with names of options"
-"""The key of such inputs. It is no name, so no input has it."""
+"""The key of such inputs. It is not an identifier, so no input has it."""
 
 
 def inputs_first(method: Callable[P, R]) -> Callable[P, R]:
@@ -222,7 +220,7 @@ def begin(
     if resume and outcome_cache.version_of(function, program_of(function, options)) is None:
         raise InvalidRequest(
             f"The versions of the packages of {visible(function.name)} are not known, so no outcome can be kept.",
-            why="An outcome of other versions could be another one.",
+            why="With other versions the outcome could be different.",
             hint="Run its cell again, which records them; or leave resume=True out.",
         )
     if workers is not None and (not isinstance(workers, int) or isinstance(workers, bool) or workers < 1):
@@ -232,6 +230,9 @@ def begin(
             f"progress must be a function, not {progress!r}.", hint="Write progress=print; or leave it out."
         )
     return function, inputs, options
+
+
+# Where chunks are computed
 
 
 def here(function: Function, options: CallOptions, workers: int) -> Submit:
@@ -250,7 +251,7 @@ def pool_of(executor: Any) -> Any:
     pool, client = executor, None if isinstance(executor, type) else _client_of(executor)
     if getattr(client, "asynchronous", False) is True:
         raise InvalidRequest(
-            "map waits for the workers, so it takes no asynchronous client.",
+            "map waits for the workers, so it does not accept an asynchronous client.",
             why="Its loop would wait for the map, and the map for its loop.",
             hint="Connect another one: executor=Client(client.scheduler.address).",
         )
@@ -266,8 +267,8 @@ def pool_of(executor: Any) -> Any:
     if pool is not None and (isinstance(pool, type) or not callable(getattr(pool, "submit", None))):
         given = pool.__name__ if isinstance(pool, type) else type(pool).__name__
         raise InvalidRequest(
-            f"{visible(given)} is no executor.",
-            why="An executor has submit(), as those of concurrent.futures, or get_executor(), as a client of Dask.",
+            f"{visible(given)} is not an executor.",
+            why="An executor has submit(), like those of concurrent.futures, or get_executor(), like a client of Dask.",
             hint="Write executor=ThreadPoolExecutor(2); or leave it out, then the calls run here.",
         )
     return pool
@@ -281,7 +282,7 @@ def _client_of(executor: Any) -> Any:
 
 def _takes_none(error: Exception) -> InvalidRequest:
     return InvalidRequest(
-        "The executor takes no calls.",
+        "The executor does not accept calls.",
         why=f"{type(error).__name__}: {visible(str(error)[:300])}",
         hint="Make a new one; or leave it out, then the calls run here.",
     )
@@ -321,8 +322,8 @@ def elsewhere(pool: Any, function: Function, options: CallOptions) -> Submit:
             future.set_exception(error)
         if asyncio.isfuture(future) or not callable(getattr(future, "add_done_callback", None)):
             raise InvalidRequest(
-                f"submit() of the executor gave a {visible(type(future).__name__)}.",
-                why="An executor gives a future as those of concurrent.futures.",
+                f"submit() of the executor returned a {visible(type(future).__name__)}.",
+                why="An executor must return a future like those of concurrent.futures.",
                 hint="Write executor=ThreadPoolExecutor(2); or leave it out, then the calls run here.",
             )
         return cast(Ended, future)
@@ -372,10 +373,13 @@ def not_carried(error: Exception) -> AutocodeError:
             hint="Make a new executor, then .retry(executor=…).",
         )
     return EngineGone(
-        "The executor did not carry the call, so the item has no outcome.",
+        "The executor did not run the call, so the item has no outcome.",
         why=why,
         hint="If it is the executor: .retry(executor=…) with a new one, or .retry(), which computes it here.",
     )
+
+
+# All chunks
 
 
 def collect(

@@ -155,8 +155,8 @@ def source_of(value: Any) -> TableSource:
     known = _KINDS.get((kind.library, kind.type_name)) if kind else None
     if known is None:
         raise InvalidRequest(
-            f"over takes no {type(value).__module__.partition('.')[0]} {type(value).__name__}.",
-            why="It takes a Parquet file or a folder of them, a dataset or a RecordBatchReader of PyArrow, a lazy "
+            f"over does not accept a {type(value).__module__.partition('.')[0]} {type(value).__name__}.",
+            why="It accepts a Parquet file or a folder of them, a dataset or a RecordBatchReader of PyArrow, a lazy "
             "frame of Polars or narwhals, a relation of DuckDB, a table of Ibis, a frame of Dask or Spark, and a "
             "dataset of Ray.",
             hint="For a table in memory call the function itself.",
@@ -199,8 +199,8 @@ def _plain(schema: Any) -> Any:
         raise InvalidRequest(f"It has more than one column {visible(doubled)!r}.", hint="Rename one of them.")
     require_readable(schema)
     types = [_of_values(each) for each in schema.types]
-    told = {key: text for key, text in (schema.metadata or {}).items() if key == b"pandas"}
-    kept = told if sum(map(len, told.values())) <= MOST_METADATA else {}
+    of_pandas = {key: text for key, text in (schema.metadata or {}).items() if key == b"pandas"}
+    kept = of_pandas if sum(map(len, of_pandas.values())) <= MOST_METADATA else {}
     return pyarrow.schema(list(zip(schema.names, types, strict=True)), metadata=kept)
 
 
@@ -246,7 +246,7 @@ def part_of(schema: Any, columns: Sequence[str]) -> Any:
 # Parquet
 
 _WHAT_IS_READ = (
-    "Each file in the folder is read, unless its name begins with . or _. Move what is no Parquet file elsewhere, "
+    "Each file in the folder is read, unless its name begins with . or _. Move files that are not Parquet elsewhere, "
     "or make a dataset of PyArrow of the others."
 )
 
@@ -405,8 +405,9 @@ def _with_index(schema: Any, name: str) -> Any:
 
     described = schema.pandas_metadata
     column = {"name": name, "field_name": name, "pandas_type": "int64", "numpy_type": "int64", "metadata": None}
-    told = {**described, "index_columns": [name], "columns": [*described.get("columns", []), column]}
-    return schema.append(pyarrow.field(name, pyarrow.int64())).with_metadata({b"pandas": json.dumps(told).encode()})
+    described = {**described, "index_columns": [name], "columns": [*described.get("columns", []), column]}
+    metadata = {b"pandas": json.dumps(described).encode()}
+    return schema.append(pyarrow.field(name, pyarrow.int64())).with_metadata(metadata)
 
 
 def _common(files: Sequence[_File], schemas: dict[Path, Any], columns: Sequence[str]) -> Any:
@@ -425,12 +426,12 @@ def _common(files: Sequence[_File], schemas: dict[Path, Any], columns: Sequence[
             common = pyarrow.unify_schemas([common, mine], promote_options="permissive").with_metadata(common.metadata)
         except pyarrow.ArrowException as error:
             raise DataDrift(
-                f"{name} has other types than the files before it.", why=visible(str(error)[:300])
+                f"{name} has types that differ from those of the files before it.", why=visible(str(error)[:300])
             ) from error
     return common
 
 
-# Other sources
+# Datasets, readers and queries
 
 
 def _rows_of(tables: Callable[[Sequence[str]], Iterator[Any]], schema: Any, columns: Sequence[str]) -> Reading:
@@ -493,7 +494,7 @@ def _polars(value: Any) -> TableSource:
 
     if not callable(getattr(value, "collect_batches", None)):
         raise InvalidRequest(
-            f"Polars {polars.__version__} gives no batches of a lazy frame.",
+            f"Polars {polars.__version__} cannot read a lazy frame in batches.",
             hint="Install a newer one; or write it with frame.sink_parquet(file), and call over(file).",
         )
     oldest = polars.CompatLevel.oldest()
@@ -562,7 +563,9 @@ def _held(answer: Any, library: str, kind: str = "pyarrow Table") -> Any:
     if kind == "pyarrow Table":
         names = [name.lower() for name in held.schema.names]
         if doubled := next((name for name in held.schema.names if names.count(name.lower()) > 1), None):
-            raise _not_held(library, f"Another column has the name {visible(doubled)!r} but for upper and lower case.")
+            raise _not_held(
+                library, f"Another column has the same name as {visible(doubled)!r}, except for upper and lower case."
+            )
         of_pandas = (each.name for each in held.schema if isinstance(each.type, pyarrow.BaseExtensionType))
         if column := next(of_pandas, None):
             raise _not_held(library, f"The column {visible(column)!r} has values that only pandas has.")
@@ -571,9 +574,9 @@ def _held(answer: Any, library: str, kind: str = "pyarrow Table") -> Any:
 
 def _not_held(library: str, why: str) -> InvalidRequest:
     return InvalidRequest(
-        f"The answer cannot be a table of {library}.",
+        f"The answer cannot be converted to a table of {library}.",
         why=why,
-        hint="Ask for a function whose columns have different names, and numbers, texts or times; "
+        hint="Ask for a function with unique column names, and numbers, strings or times as values; "
         "or write the source to a Parquet file and call over(file): that answer is a table of pandas.",
     )
 
@@ -589,6 +592,9 @@ def _of_engine(
         read=lambda columns: _rows_of(tables, schema, columns),
         like=like,
     )
+
+
+# Frames of Dask, Ray and Spark
 
 
 def _dask(value: Any) -> TableSource:
@@ -607,7 +613,7 @@ def _dask(value: Any) -> TableSource:
     )
     meta = value._meta
     if not all(isinstance(name, str) for name in meta.columns):
-        raise InvalidRequest("A Dask frame needs texts as the names of its columns.")
+        raise InvalidRequest("The names of the columns of a Dask frame must be strings.")
     source = _of_workers(value, pyarrow.Schema.from_pandas(meta, preserve_index=False), engine)
     if meta.index.name is None or meta.index.name in meta.columns:
         return source
@@ -616,33 +622,33 @@ def _dask(value: Any) -> TableSource:
 
 
 def _spark(value: Any) -> TableSource:
-    from autocoder_jupyter.scaling.clusters import on_spark, on_spark_arrow_schema, on_spark_chosen
+    from autocoder_jupyter.scaling.clusters import on_spark, spark_columns, spark_schema
 
     engine = Carrier(
         "Spark frame",
         on_spark,
-        on_spark_chosen,
+        spark_columns,
         lambda frame: None,
         "answer.write.parquet(…)",
         "its cores, such as spark.executor.cores",
         "its page shows how far Spark is",
     )
-    return _of_workers(value, on_spark_arrow_schema(value), engine)
+    return _of_workers(value, spark_schema(value), engine)
 
 
 def _ray(value: Any) -> TableSource:
-    from autocoder_jupyter.scaling.clusters import arrow_schema, chosen, on_ray
+    from autocoder_jupyter.scaling.clusters import on_ray, ray_columns, ray_schema
 
     engine = Carrier(
         "Ray dataset",
         on_ray,
-        chosen,
+        ray_columns,
         lambda frame: None,
         "answer.write_parquet(…)",
         "ray.init(num_cpus=…)",
         "Ray shows how far it is",
     )
-    return _of_workers(value, arrow_schema(value), engine)
+    return _of_workers(value, ray_schema(value), engine)
 
 
 def _of_workers(value: Any, schema: Any, engine: Carrier) -> TableSource:
@@ -663,6 +669,9 @@ def _invented(schema: Any, columns: Sequence[str]) -> Iterator[Batch]:
         except pyarrow.ArrowException:  # no number is a value of this type
             row.append(pyarrow.nulls(1, kind))
     yield Batch(pyarrow.Table.from_arrays(row, schema=part_of(schema, columns)))
+
+
+# All kinds
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from autocoder_jupyter.untrusted.parsing import literal as read_literal
 from autocoder_jupyter.untrusted.parsing import parse, visible
 from autocoder_jupyter.untrusted.plain_json import shortened
 
-# Quotes untrusted text for a script: as a comment of one line, or as a literal. No other form is used.
+# Untrusted text in a script: only as a comment of one line, or as a literal
 
 
 def comment(text: str) -> str:
@@ -39,7 +39,7 @@ def literal(value: str) -> str:
     return visible(repr(value))  # `repr` escapes what is not printable; some printable characters are blank
 
 
-# What the docstring of this file says.
+# The command line
 
 
 def command_line(
@@ -86,7 +86,7 @@ def below_the_head(code: str, inserted: str) -> str:
     for node in parse(code).body:
         is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
         if not (is_text or (isinstance(node, ast.ImportFrom) and node.module == "__future__")):
-            column = node.col_offset if node.lineno == first else 0  # it stands on the same line, after a semicolon
+            column = node.col_offset if node.lineno == first else 0  # on the same line, after a semicolon
             break
         first = node.end_lineno or 0
     lines = re.split("\r\n|\r|\n", code)  # Python's lines

@@ -26,10 +26,9 @@ from autocoder_jupyter.sandbox.environments.locking import check_pins, name_of, 
 from autocoder_jupyter.tasks.command_line import below_the_head, command_line, comment, entered
 from autocoder_jupyter.types import Report
 from autocoder_jupyter.untrusted.folder import Folder
-from autocoder_jupyter.untrusted.parsing import TooLong, parse, require_readable, visible, visible_block
-from autocoder_jupyter.untrusted.readable_code import readable_code
+from autocoder_jupyter.untrusted.parsing import TooLong, parse, readable_code, require_readable, visible, visible_block
 
-# Code of a model or a file without hidden characters, for a place where a person reads it: a cell, or a script.
+# Code without hidden characters, for a place where a person reads it: a cell, or a script
 
 
 def readable(code: str, name: str) -> str:
@@ -51,8 +50,7 @@ def readable(code: str, name: str) -> str:
     return shown
 
 
-# What the docstring of this file says.
-
+# The script and its tests
 
 _FIRST_LINE = "#!/usr/bin/env -S uv run --script"
 _WRITTEN_BY = "written by a language model"
@@ -282,13 +280,15 @@ def provenance(report: Report, function: Function) -> str:
         for assumption in report.plan.assumptions:
             lines += _wrapped(assumption, bullet="- ")
     if lacking := _not_written(report, function):
-        told = f"Not in this script are the contracts of {', '.join(lacking)}: these are code of the notebook."
-        lines += ["", *_wrapped(f"{told} Tables are not held to them here.", bullet="! ")]
+        text = f"Not in this script are the contracts of {', '.join(lacking)}: these are code of the notebook."
+        lines += ["", *_wrapped(f"{text} Tables are not held to them here.", bullet="! ")]
     if written_contracts(function):
         lines += ["", "The command line holds tables to their contracts; `run` itself does not."]
     if function.renames:
-        told = ", ".join(f"{visible(has)!r} is read as {visible(reads)!r}" for reads, has in function.renames.items())
-        lines += ["", *_wrapped(f"The column {told} (--rename); `run` itself does not rename.")]
+        columns = ", ".join(
+            f"{visible(has)!r} is read as {visible(reads)!r}" for reads, has in function.renames.items()
+        )
+        lines += ["", *_wrapped(f"The column {columns} (--rename); `run` itself does not rename.")]
     if report.detected_system_packages:
         lines += ["", f"It needs system packages (apt): {', '.join(report.detected_system_packages)}."]
     return "\n".join(map(comment, lines))
@@ -337,8 +337,7 @@ def _imported(code: str) -> set[str]:
     return names
 
 
-# Rename the function of a solution to the name of its result: a cell with the code defines `growth`, not `run`.
-
+# The function under the name of its result: `growth`, not `run`
 
 ENTRY = "run"
 """The name of the function in a solution."""
@@ -398,3 +397,12 @@ def _bound(module: ast.Module) -> Iterator[str]:
             found = getattr(node, "name", None)  # function, class, exception or pattern
             if isinstance(found, str):
                 yield found
+
+
+def insertable(code: str, name: str) -> str:
+    """The code of a result for a new cell: readable, and it defines `growth`, not `run`.
+
+    Raises:
+        InvalidRequest: as for `readable`.
+    """
+    return renamed(readable(code, name), name)

@@ -1,7 +1,7 @@
-"""A function as a task of Flyte. Flyte takes only a coroutine function with declared types, so one is made.
+"""A function as a task of Flyte: in this process, where it runs in its sandbox, and as a module of an exported package.
 
-The function runs in its sandbox on the machine that Flyte chooses, which needs this package. Flyte stores tables as
-Parquet, delivers each `datetime` in UTC, and caches by a version that is made of code, packages and interface.
+Flyte stores tables as Parquet, delivers each `datetime` in UTC, and caches by a version that is made of code, packages
+and interface.
 """
 
 from __future__ import annotations
@@ -16,13 +16,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from autocoder_jupyter.calls import function as outcome_cache
+from autocoder_jupyter.calls import outcome_cache
 from autocoder_jupyter.calls.binding import checked_value
 from autocoder_jupyter.calls.call import program_of, require_callable
-from autocoder_jupyter.calls.callable import Called
-from autocoder_jupyter.calls.function import Function
+from autocoder_jupyter.calls.function import Function, Interface
 from autocoder_jupyter.calls.options import CallOptions
-from autocoder_jupyter.calls.outputs import Interface
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.sandbox.environments.locking import check_pins, pin_of
@@ -30,75 +28,15 @@ from autocoder_jupyter.settings import parameters as settings_parameters
 from autocoder_jupyter.settings.parameters import is_input_name
 from autocoder_jupyter.tasks.command_line import literal
 from autocoder_jupyter.tasks.package import export_package
+from autocoder_jupyter.tasks.task import Task
 from autocoder_jupyter.types import Dir, File, InputSpec, OutputSpec, Report
 from autocoder_jupyter.types.of_flyte import class_of_flyte
 from autocoder_jupyter.untrusted.parsing import visible
 
-# Finds a task of `to_flyte` again on a cluster: by the variable of the script that has it.
+# Tasks in this process
 #
-# Flyte looks for a task in the module of its function, under the name of that. Our function is made by `flyte_task`, so
-# neither is that of the script. A notebook needs no resolver, because Flyte pickles its tasks.
-
-
-class TaskResolver:
-    """Satisfies Flyte's protocol of a resolver."""
-
-    @property
-    def import_path(self) -> str:
-        """Where the cluster finds this class."""
-        return f"{__name__}.{type(self).__name__}"
-
-    def loader_args(self, task: Any, root_dir: Path | None = None) -> list[str]:
-        """The module and the variable of a task."""
-        for module in list(sys.modules.values()):
-            for name, value in list(getattr(module, "__dict__", {}).items()):
-                if value is task:
-                    return ["mod", _import_name(module, root_dir), "instance", name]
-        raise InvalidRequest(
-            f"The cluster could not find the task {visible(task.name)}.",
-            why="It is loaded there from a variable of a module.",
-            hint="Write task = growth.to_flyte(env) at the top level of the script.",
-        )
-
-    def load_task(self, loader_args: Sequence[str]) -> Any:
-        """The task, on the cluster."""
-        _, module, _, name = loader_args
-        return getattr(importlib.import_module(module), name)
-
-
-def _import_name(module: ModuleType, root_dir: Path | None) -> str:
-    """The name by which the cluster imports a module: its place in the folder that was sent, else its own name."""
-    file = Path(module.__file__ or "").absolute()
-    if root_dir is not None and file.is_relative_to(root_dir.absolute()):
-        return ".".join(file.relative_to(root_dir.absolute()).with_suffix("").parts)
-    return file.stem if module.__name__ == "__main__" else module.__name__
-
-
-# A function as a callable object for a pipeline or another notebook. It is self-contained and can be pickled.
-#
-# A pickle has no samples, so a call after it needs all inputs: a task of 4 MB takes 16 KB. Unpickling runs code, as for
-# every pickle; a script from `export` and a folder from `save` contain no pickle.
-
-
-class Task(Called):
-    """A named, reusable call: `task(sales)` or `await task.aio(sales)`. It has the signature of its function.
-
-    Args:
-        name: its `__name__`, and the label in its errors.
-    """
-
-    def __init__(self, name: str, function: Function, options: CallOptions) -> None:
-        super().__init__(name, function.interface, options)
-        self.function = function
-
-    async def _function(self) -> Function:
-        return self.function
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Task, (self.__name__, self.function.without_samples(), self.options)
-
-
-# What the docstring of this file says.
+# Flyte takes only a coroutine function with declared types, so one is made. The machine that Flyte chooses needs this
+# package.
 
 
 def to_flyte(
@@ -129,7 +67,7 @@ def to_flyte(
             "The versions of packages of this function are not known, so Flyte cannot cache its outcomes.",
             hint="Write cache=False.",
         )
-    of_flyte = {spec.name: _type(spec, None) for spec in kept if spec.type in ("File", "Dir")}
+    of_flyte = {spec.name: _type_for_flyte(spec, None) for spec in kept if spec.type in ("File", "Dir")}
     task = Task(function.name, function.without_samples(), replace(options, given_back=of_flyte))
     return env.task(
         cache=flyte.Cache("override", version_override=version) if cache else "disable",
@@ -166,10 +104,10 @@ def _coroutine(
 
     signature = Interface("", inputs, outputs).signature()
     declared = [
-        parameter.replace(annotation=_type(spec, parameter.annotation), default=_default(spec))
+        parameter.replace(annotation=_type_for_flyte(spec, parameter.annotation), default=_default(spec))
         for spec, parameter in zip(inputs, signature.parameters.values(), strict=True)
     ]
-    types = [_type(spec, own) for spec, own in zip(outputs, _each(signature, outputs), strict=True)]
+    types = [_type_for_flyte(spec, own) for spec, own in zip(outputs, _each(signature, outputs), strict=True)]
     returned = types[0] if len(types) == 1 else tuple.__class_getitem__(tuple(types))
     declared_signature = inspect.Signature(declared, return_annotation=returned)
     called.__signature__ = declared_signature  # type: ignore[attr-defined]
@@ -188,7 +126,7 @@ def _each(signature: inspect.Signature, outputs: tuple[OutputSpec, ...]) -> tupl
     return (returned,) if len(outputs) == 1 else tuple(returned.__args__)
 
 
-def _type(spec: InputSpec | OutputSpec, own: Any) -> Any:
+def _type_for_flyte(spec: InputSpec | OutputSpec, own: Any) -> Any:
     import flyte.io
 
     kind = {"File": flyte.io.File, "Dir": flyte.io.Dir}.get(spec.type, own)
@@ -202,7 +140,7 @@ def _default(spec: InputSpec) -> Any:
     if spec.default is None:
         return None
     value = checked_value(spec, spec.default_value())
-    return _type(spec, None)(path=str(value.path)) if isinstance(value, File | Dir) else value
+    return _type_for_flyte(spec, None)(path=str(value.path)) if isinstance(value, File | Dir) else value
 
 
 def zoneless_inputs(function: Function) -> list[str]:
@@ -215,10 +153,51 @@ def zoneless_inputs(function: Function) -> list[str]:
     return [name for name, value in usual.items() if isinstance(value, dt.datetime) and value.tzinfo is None]
 
 
-# Export a function as a package with a task of Flyte, which runs without a sandbox and this package.
+# Finding a task again on a cluster
 #
-# The task's image has the packages that were tested, in their versions. Flyte takes the package's own modules along.
+# Flyte looks for a task in the module of its function, under the function's name. `to_flyte` makes the function, so
+# neither belongs to the script, and the resolver names the script's variable instead. A notebook needs no resolver,
+# because Flyte pickles its tasks.
 
+
+class TaskResolver:
+    """Satisfies Flyte's protocol of a resolver."""
+
+    @property
+    def import_path(self) -> str:
+        """Where the cluster finds this class."""
+        return f"{__name__}.{type(self).__name__}"
+
+    def loader_args(self, task: Any, root_dir: Path | None = None) -> list[str]:
+        """The module and the variable of a task."""
+        for module in list(sys.modules.values()):
+            for name, value in list(getattr(module, "__dict__", {}).items()):
+                if value is task:
+                    return ["mod", _import_name(module, root_dir), "instance", name]
+        raise InvalidRequest(
+            f"The cluster could not find the task {visible(task.name)}.",
+            why="It is loaded there from a variable of a module.",
+            hint="Write task = growth.to_flyte(env) at the top level of the script.",
+        )
+
+    def load_task(self, loader_args: Sequence[str]) -> Any:
+        """The task, on the cluster."""
+        _, module, _, name = loader_args
+        return getattr(importlib.import_module(module), name)
+
+
+def _import_name(module: ModuleType, root_dir: Path | None) -> str:
+    """The name by which the cluster imports a module: its place in the folder that was sent, else its own name."""
+    file = Path(module.__file__ or "").absolute()
+    if root_dir is not None and file.is_relative_to(root_dir.absolute()):
+        return ".".join(file.relative_to(root_dir.absolute()).with_suffix("").parts)
+    return file.stem if module.__name__ == "__main__" else module.__name__
+
+
+# Exported packages with a task
+#
+# They run without a sandbox and without this package. The task's image has the packages that were tested, in their
+# versions. Flyte sends the modules of the exported package along.
 
 MODULE = "flyte_task.py"
 
@@ -265,7 +244,7 @@ def module(function: Function) -> str:
     if environment.system_packages:
         image += f".with_apt_packages({', '.join(map(literal, environment.system_packages))})"
     parameters = ", ".join(map(_parameter, _required_first(function.inputs)))
-    returned = ", ".join(map(_flyte_module_type, function.outputs))
+    returned = ", ".join(map(_type_source, function.outputs))
     zoneless = zoneless_inputs(function)
     given = "".join(_given(spec, zoneless) for spec in function.inputs)
     values = [_returned(spec, f"found[{place}]") for place, spec in enumerate(function.outputs)]
@@ -298,21 +277,21 @@ def _required_first(inputs: tuple[InputSpec, ...]) -> list[InputSpec]:
     return sorted(inputs, key=lambda spec: not spec.required)
 
 
-def _flyte_module_type(spec: InputSpec | OutputSpec) -> str:
+def _type_source(spec: InputSpec | OutputSpec) -> str:
     return _TYPES.get(spec.type, spec.written_type)
 
 
 def _parameter(spec: InputSpec) -> str:
     if spec.required:
-        return f"{spec.name}: {_flyte_module_type(spec)}"
+        return f"{spec.name}: {_type_source(spec)}"
     if spec.default is None:
-        return f"{spec.name}: {_flyte_module_type(spec)} | None = None"
+        return f"{spec.name}: {_type_source(spec)} | None = None"
     source = KINDS[spec.type].source(spec.default)
     if spec.type in ("File", "Dir"):
-        source = f"{_flyte_module_type(spec)}(path={source})"
+        source = f"{_type_source(spec)}(path={source})"
     elif spec.type == "float":  # Flyte takes no int for it
         source = f"float({source})"
-    return f"{spec.name}: {_flyte_module_type(spec)} = {source}"
+    return f"{spec.name}: {_type_source(spec)} = {source}"
 
 
 def _given(spec: InputSpec, zoneless: list[str]) -> str:

@@ -171,10 +171,10 @@ def _toml(text: str) -> str:
 
 
 def _readme(report: Report, about: str) -> str:
-    said = "\n".join(f"    {line.removeprefix('#').removeprefix(' ')}".rstrip() for line in about.splitlines())
+    provenance = "\n".join(f"    {line.removeprefix('#').removeprefix(' ')}".rstrip() for line in about.splitlines())
     use = ["    pip install .            # or: uv pip install . -c constraints.txt", f"    {report.name} --help", ""]
     used = ["```python", f"from {report.name} import {report.name}", "```"]
-    return "\n".join([f"# {report.name}", "", said.strip("\n"), "", *use, *used]) + "\n"
+    return "\n".join([f"# {report.name}", "", provenance.strip("\n"), "", *use, *used]) + "\n"
 
 
 def _module(name: str, about: str) -> str:

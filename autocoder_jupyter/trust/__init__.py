@@ -8,10 +8,11 @@ configuration. It is valid for that folder and for exactly these permissions: it
     if trust_in(folder).covers(permissions):  # True if there are none, or if exactly these were granted
         ...
 
-A new kind of permission is added in `magics/permissions.py`, so that the card and `%autocode trust` show it.
+A new kind of permission is added in `magics/permissions.py`, so that the card and `%autocode trust` show it. The
+package may import `errors` and `untrusted` only.
 
-The permissions that a folder asks for (`Permission`), and the record of those that the user granted, stored outside
-of it; the `seals` of records and their key; `own_files`: files that only the user can write.
+- `permissions`: permissions, and the record of those that were granted
+- `seals`: seals of records, with a key of the user
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The permissions that a folder asks for, and a check that they were granted. No file is read here."""
+"""The permissions that a folder asks for, and the user's own record of those that were granted."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from autocoder_jupyter.errors import InvalidRequest
+
+# Permissions
 
 
 @dataclass(frozen=True)
@@ -68,8 +70,7 @@ def digests(permissions: Iterable[Permission]) -> dict[str, str]:
     }
 
 
-# The machine that an address leads to, as words for a question.
-
+# The machine that an address leads to, as text for the question to the user
 
 _NAME = re.compile(r"[a-z0-9._:-]+")
 
@@ -101,7 +102,7 @@ def _without_disguise(host: str) -> str:
     return host
 
 
-# The user's own files, which no folder can bring: in the user's configuration, writable only by that user.
+# The user's own files, which no folder can supply: in the user's configuration, writable only by that user
 
 
 def own_folder() -> Path:
@@ -132,8 +133,7 @@ def write_own(path: Path, content: bytes) -> None:
         raise
 
 
-# The record of granted permissions: one small JSON file in the user's configuration, writable only by that user.
-
+# The record of granted permissions: one small JSON file among these
 
 FILE_BYTES = 4 * 2**20
 """A larger file was not written by us and is ignored."""
@@ -152,7 +152,7 @@ def record_path() -> Path:
 def trust_in(folder: Path) -> FolderTrust:
     """The permissions that were granted to a folder. A record that is damaged, or writable by others, is ignored."""
     real = folder.resolve()
-    if _brings_the_record(real):
+    if _contains_the_record(real):
         return FolderTrust(real)
     return FolderTrust(real, _read().get(str(real), {}))
 
@@ -164,10 +164,10 @@ def agree(folder: Path, permissions: Iterable[Permission]) -> None:
         InvalidRequest: the record cannot be written, or it would be inside that folder.
     """
     real = folder.resolve()
-    if _brings_the_record(real):
+    if _contains_the_record(real):
         raise InvalidRequest(
             f"{real} cannot be trusted as a folder.",
-            why=f"The record of what you agreed to, {record_path()}, would lie in it, and could have come with it.",
+            why=f"The record of what you agreed to, {record_path()}, is in this folder, which could have supplied it.",
             hint="Set what you want of it yourself, with %config Autocode.… or AUTOCODE_… variables.",
         )
     with _changed() as folders:
@@ -187,7 +187,7 @@ def withdraw(folder: Path) -> bool:
         return folders.pop(real, None) is not None
 
 
-def _brings_the_record(folder: Path) -> bool:
+def _contains_the_record(folder: Path) -> bool:
     """Whether the record would be inside the folder, for example if a repository was cloned as the home directory."""
     return record_path().resolve().is_relative_to(folder)
 

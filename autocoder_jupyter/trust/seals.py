@@ -101,7 +101,6 @@ def _key_to_seal() -> bytes:
 
 
 def _read_key() -> bytes:
-    """The user's key."""
     path = key_path()
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
     try:

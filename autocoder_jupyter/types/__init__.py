@@ -1,8 +1,13 @@
 """The records that all packages share, and the values and type names of `kinds`.
 
-Field names are those of Flyte's code-generation plugin, if it has the field.
+Field names are those of Flyte's code-generation plugin, if it has the field. The package may import `kinds` and what is
+below it.
 
-The records that all packages share, by subject.
+- `records`: the base of all records, stages, resources of a sandbox, overviews
+- `interface`: inputs, outputs, the plan, splits
+- `evidence`: answers of the model, tests, checks, the second opinion
+- `report`: the report of a generation
+- `of_flyte`: types of Flyte, converted
 """
 
 from autocoder_jupyter.kinds.table import INPUT_TYPE_NAMES, TYPE_NAMES, type_name

@@ -1,4 +1,4 @@
-"""The evidence for a function: outcomes of tests and checks, changes, differences from a second solution."""
+"""What a generation finds out: the answers of the model, and the evidence for a function."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from autocoder_jupyter.types.interface import CodePlan
 from autocoder_jupyter.types.records import Count, Record
 from autocoder_jupyter.untrusted.parsing import visible
 
-# The answers of the language model besides the plan: code, edits, diagnoses; and the usage of an answer.
+# Answers of the model: code, edits, diagnoses, and their usage
 
 
 class CodeSolution(Record):
@@ -110,8 +110,7 @@ class Exchange(Record):
         return self.model_copy(update={"replayed": True, "usage": Usage(), "recorded": self.usage})
 
 
-# How much the evidence for a function is worth: whether its tests notice changes of it, and what else was tried.
-
+# Strength of the evidence: whether tests notice changes of the function, and what else was tried
 
 LONGEST = 200
 """Characters of an expression."""
@@ -167,12 +166,12 @@ class Dependence(Record):
     def words(self) -> str:
         """The finding in one or two sentences."""
         where = f" (line {', '.join(map(str, self.lines))})" if self.lines else ""
-        said = f"The code reads {' and '.join(self.reads)}{where}" if self.reads else ""
+        reads = f"The code reads {' and '.join(self.reads)}{where}" if self.reads else ""
         if self.differs:
-            return f"{said}, and the result depends on it." if said else f"The result depends on {self.on}."
+            return f"{reads}, and the result depends on it." if reads else f"The result depends on {self.on}."
         if not self.tried:
-            return f"{said}. No run could change that, so look whether the result depends on it."
-        return f"{said}; the result was the same when it changed."
+            return f"{reads}. No run could change that, so look whether the result depends on it."
+        return f"{reads}; the result was the same when it changed."
 
 
 class Relation(Record):
@@ -257,11 +256,9 @@ class Strength(Record):
         return tuple(one for one in self.relations if one.demanded_by == "nobody")
 
 
-# What the docstring of this file says.
-
+# Tests, checks, earlier versions and the second opinion
 
 Outcome = Literal["passed", "failed", "error", "missing"]
-
 
 BLIND = "blind::"
 """The prefix of the ids of blind tests in a list with other tests."""

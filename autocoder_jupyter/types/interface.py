@@ -1,4 +1,4 @@
-"""The inputs and outputs of a function, and the plan that fixes them."""
+"""The inputs and outputs of a function, the plan that fixes them, and how its largest table may be split."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from autocoder_jupyter.kinds.values import TypeName
 from autocoder_jupyter.types.records import Count, Elements, Record
 from autocoder_jupyter.untrusted.parsing import visible
 
-# How a function may be split: what was compared, and what was found.
-
+# Splits
 
 SplitKind = Literal["rows", "groups", "merge", "whole"]
 """`rows`: any batch of rows may be computed alone; `groups`: pieces must hold all rows of the same keys; `merge`: the
@@ -42,7 +41,7 @@ def demand(text: str) -> tuple[SplitKind, tuple[str, ...]]:
     if kind in ("rows", "merge") and ":" not in text:
         return ("rows" if kind == "rows" else "merge"), ()
     raise InvalidRequest(
-        f"{visible(text)!r} is no way to split a table.",
+        f"{visible(text)!r} is not a way to split a table.",
         hint="Write rows, merge, or groups: and the columns whose equal values must stay together: groups:customer.",
     )
 
@@ -143,7 +142,7 @@ class KnownSplits:
     failed: str = ""
 
 
-# What the docstring of this file says.
+# Inputs, outputs and the plan
 
 
 class ColumnSpec(Record):

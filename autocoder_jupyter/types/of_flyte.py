@@ -1,4 +1,4 @@
-"""The types of Flyte in our form, for scripts that come from there.
+"""Types of Flyte converted to ours, for scripts that come from there.
 
 They are recognised by their class, so Flyte is never imported. A script that has such a value has imported it.
 """
@@ -61,7 +61,7 @@ def _resources(parameter: str, value: Any) -> Resources:
         try:
             given["cpu"] = float(cpu[:-1]) / 1000 if cpu.endswith("m") else float(cpu)
         except ValueError:
-            raise InvalidRequest(f"{parameter}: cpu={cpu!r} is no number of cores.") from None
+            raise InvalidRequest(f"{parameter}: cpu={cpu!r} is not a number of cores.") from None
     return Resources(**{name: limit for name, limit in given.items() if limit is not None})
 
 

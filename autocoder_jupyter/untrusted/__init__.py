@@ -1,6 +1,10 @@
-"""Read untrusted content safely: files, JSON, TOML, Python, figures, and text that is shown.
+"""Read what others wrote: files, JSON, TOML, Python source, charts, and text that is shown.
 
-Reading what others wrote: files of a `folder`, JSON, TOML, Python source, the safe parts of a Plotly or Altair figure
-and their mime types (`charts`), what a figure shows in words (`chart_words`), text with visible control characters
-(`visible`), very long integers.
+Everything here is bounded in size and time. The package may import `codec` only, besides the standard library.
+
+- `folder`: files, without following a link
+- `parsing`: Python source, and text with its hidden characters escaped (`visible`)
+- `plain_json`, `plain_toml`: JSON and TOML with limits
+- `charts`, `vega`: the safe parts of a figure of Plotly or Altair
+- `chart_words`: what a chart shows, in one line
 """

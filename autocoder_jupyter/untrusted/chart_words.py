@@ -17,6 +17,8 @@ from typing import Any
 from autocoder_jupyter.untrusted.parsing import visible
 from autocoder_jupyter.untrusted.plain_json import shortened
 
+# Limits
+
 _MAX_VIEWS = 4
 """Views side by side that are described."""
 
@@ -44,6 +46,9 @@ _SVG_TEXT = re.compile(r"<(title|desc)\b[^<>]{0,200}>([^<]{0,2000})</\1>")
 _SVG_CHARACTERS = 100_000
 _REDUCES = frozenset({"aggregate", "bin", "timeUnit"})
 _CHANNELS = ("x", "y", "theta", "radius", "color", "size", "row", "column", "facet")
+
+
+# A view and its text
 
 
 @dataclass
@@ -104,8 +109,8 @@ class _View:
     def words(self) -> str:
         kinds = " and ".join(self.kinds[:_MAX_NAMES])
         head = " ".join(filter(None, (kinds and f"{kinds} chart", self.title and f'"{self.title}"')))
-        told = ((name, (label, _range(self.values[name] or []))) for name, label in self.labels.items())
-        axes = [f"{name}: {said}" for name, facts in told if (said := ", ".join(filter(None, facts)))]
+        described = ((name, (label, _range(self.values[name] or []))) for name, label in self.labels.items())
+        axes = [f"{name}: {text}" for name, facts in described if (text := ", ".join(filter(None, facts)))]
         series = f"series: {_listed(self.names)}" if len(self.names) > 1 else ""
         unit = "mark" if self.is_counted else "value"
         count = f"{'' if self.is_counted else 'from '}{'at least ' if self.reader.is_cut else ''}{self.marks:,} {unit}"
@@ -117,9 +122,9 @@ def chart_words(kind: str, spec: Mapping[str, Any]) -> str:
     """A chart in words, as `bar chart "Sales"; x: month, Jan, Feb; y: EUR, 1.5 to 2; 2 marks`."""
     read = {"matplotlib": _of_matplotlib, "plotly": _of_plotly}.get(kind, _of_altair)
     views = list(islice(read(spec, _SpecReader()), _MAX_VIEWS + 1))
-    said = [words for view in views[:_MAX_VIEWS] if (words := view.words())]
+    texts = [words for view in views[:_MAX_VIEWS] if (words := view.words())]
     more = ["and more charts"] if len(views) > _MAX_VIEWS else []
-    return _cut(" | ".join([*said, *more]), _MAX_CHARACTERS)
+    return _cut(" | ".join([*texts, *more]), _MAX_CHARACTERS)
 
 
 def svg_words(svg: str) -> str:
@@ -189,6 +194,9 @@ def _dict(value: Any) -> Mapping[str, Any]:
 
 def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
+
+
+# The views of a chart, by the library
 
 
 def _of_matplotlib(spec: Mapping[str, Any], reader: _SpecReader) -> Iterator[_View]:

@@ -1,4 +1,4 @@
-"""How a page gets an untrusted chart: its safe parts, by mime type.
+"""Untrusted charts for a page: their safe parts, by mime type.
 
 With our JupyterLab extension it is drawn in a frame that may request nothing; every other page draws the mime type of
 the library itself. The safe parts alone are therefore harmless for both.
@@ -15,10 +15,9 @@ from typing import Any, Literal
 
 from autocoder_jupyter.untrusted.vega import VEGALITE, NotDrawn, harmless_chart
 
-# Remove from an untrusted Plotly figure everything that fetches, runs or links something on the page.
+# Figures of Plotly, without everything that fetches, runs or links something on the page
 #
 # A figure with more than a page can draw is not drawn; its data can still be read.
-
 
 PLOTLY = "application/vnd.plotly.v1+json"
 
@@ -190,8 +189,7 @@ def _is_between(value: Any, least: float, most: float) -> bool:
     return isinstance(value, int | float) and least <= value <= most
 
 
-# Round the numbers of a chart to what can be seen, so that a page has fewer characters to save.
-
+# Numbers, rounded to what can be seen, so that a page has fewer characters to save
 
 _DIGITS = 6
 """Significant digits of a number, and digits of the range of its list. A screen shows a few thousand places."""
@@ -235,8 +233,7 @@ def _round(value: float, decimals: int | None) -> float:
     return round(value, max(decimals, _DIGITS - 1 - math.floor(math.log10(abs(value)))))
 
 
-# What the docstring of this file says.
-
+# The chart for a page
 
 CHART = "application/vnd.autocoder-jupyter.chart+json"
 """Says under which mime type the same output has the specification. A specification is long, so it is in there once."""
@@ -263,7 +260,7 @@ def chart_bundle(library: Library, spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def chart_place(
-    library: Library, spec: Mapping[str, Any], most: int, tell: Callable[[list[str]], list[str]] = list
+    library: Library, spec: Mapping[str, Any], most: int, mask: Callable[[list[str]], list[str]] = list
 ) -> str:
     """The safe parts of a chart for an element of a page: its mime type and specification, as JSON text in ASCII.
 
@@ -280,8 +277,8 @@ def chart_place(
             return ""
     except (NotDrawn, ValueError):  # JSON of a page has no NaN, and no int with thousands of digits
         return ""
-    told = _json(_with_texts(chart, iter(tell(list(_texts(chart))))))
-    return told if len(told) <= most else ""
+    masked = _json(_with_texts(chart, iter(mask(list(_texts(chart))))))
+    return masked if len(masked) <= most else ""
 
 
 def _json(value: Any) -> str:
@@ -297,13 +294,13 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(part)
 
 
-def _with_texts(value: Any, told: Iterator[str]) -> Any:
+def _with_texts(value: Any, texts: Iterator[str]) -> Any:
     """The value with other texts, in the order of `_texts`."""
     if isinstance(value, str):
-        return next(told)
+        return next(texts)
     if isinstance(value, list):
-        return [_with_texts(part, told) for part in value]
-    return {key: _with_texts(part, told) for key, part in value.items()} if isinstance(value, dict) else value
+        return [_with_texts(part, texts) for part in value]
+    return {key: _with_texts(part, texts) for key, part in value.items()} if isinstance(value, dict) else value
 
 
 def why_not_drawn(library: Library, spec: Mapping[str, Any]) -> str:

@@ -87,7 +87,7 @@ class Folder:
         return self.read_bytes(path, limit).decode("utf-8")
 
     def lines(self, path: str, *, longest: int, total: int) -> Iterator[bytes]:
-        """Read the lines of a file."""
+        """The lines of a file, `total` bytes at most. A line of more than `longest` bytes is left out."""
         with self._parent(path) as (place, name):
             file = os.fdopen(_open_plain(place, name, os.O_RDONLY), "rb", buffering=READ_AHEAD)
         with file:

@@ -1,12 +1,6 @@
-"""Parse Python source that a model or a user wrote. All source is parsed here; the only error is SyntaxError.
+"""Parse Python source that a model or a user wrote, and escape hidden characters of text that is shown.
 
-The parser does not let other threads run before it has read all of a source, so the size of a source is limited, here
-and nowhere else. Many stages look at the same source, so the newest trees are kept; nobody changes a tree.
-
-In Python 3.11, threads that build syntax trees at the same time share one counter. If the garbage collector runs
-during a parse and another thread parses meanwhile (the notebook does for every cell), the parser fails with
-`SystemError: AST constructor recursion depth mismatch`, although the source is correct. A lock would not help, because
-the notebook would not take it. So the source is parsed again.
+All source is parsed here; the only error is SyntaxError.
 """
 
 from __future__ import annotations
@@ -18,6 +12,16 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, TypeVar
+
+# Python source
+#
+# The parser does not let other threads run before it has read all of a source, so the size of a source is limited, here
+# and nowhere else. Many stages look at the same source, so the newest trees are kept; nobody changes a tree.
+#
+# In Python 3.11, threads that build syntax trees at the same time share one counter. If the garbage collector runs
+# during a parse and another thread parses meanwhile (the notebook does for every cell), the parser fails with
+# `SystemError: AST constructor recursion depth mismatch`, although the source is correct. A lock would not help,
+# because the notebook would not take it. So the source is parsed again.
 
 T = TypeVar("T")
 
@@ -163,14 +167,13 @@ class _Trees:
 _trees = _Trees(most=200_000)
 
 
-# r"""Escape the hidden characters of untrusted text before it is shown.
+# Hidden characters of text that is shown
 #
 # Text of a program, a file or a model may have escape sequences for a terminal, characters that change the direction of
 # the text, characters without width, or a line break before a line that imitates our output. Each such character is
 # replaced by Python's escape for it: `\x1b`, `\u202e`, `\n`. Other text is not changed. Joiners and the two variation
 # selectors of emoji are kept where one stands alone after a character that can have it; a row of them can hide a
-# message. """
-
+# message.
 
 _HIDDEN = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters: ESC, the C1 set, the bell, and those that move the cursor
@@ -210,6 +213,19 @@ def visible_block(text: object) -> str:
     if shown.isascii() and shown.isprintable():  # fast for most text; a data URL may have millions of characters
         return shown
     return _IN_BLOCK.sub(_escape, shown.replace("\r\n", "\n"))
+
+
+def readable_code(source: str) -> str:
+    """Source for files that a person reads, with escapes for hidden characters.
+
+    It is the same code: in strings they have the same meaning, in comments none. If the escapes would change the code,
+    because it is broken or has such characters elsewhere, it is unchanged.
+    """
+    shown = visible_block(source)
+    try:
+        return shown if shown == source or same_code(shown, source) else source
+    except SyntaxError:
+        return source
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""Parse untrusted JSON, with limits on its size and nesting."""
+"""Parse untrusted JSON, with limits on its size and nesting, as valid Unicode, and show very long integers."""
 
 from __future__ import annotations
 
@@ -8,103 +8,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-# Show integers that have too many digits for `str`: their first digits and the number of digits.
-
-
-_LONGEST = 4_000
-"""Digits. By default `str` refuses integers with more than 4,300, because the time grows with the square."""
-
-_LONG = 10**_LONGEST
-_SHOWN = 20
-
-_EXACT_BITS = 100_000
-"""The first digits of longer integers are computed from their logarithm, because a division takes minutes."""
-
-_ROUNDED = 5
-"""Digits that are exact then."""
-
-
-class _Long:
-    """Replaces a long integer in a value that is shown."""
-
-    def __init__(self, value: int) -> None:
-        first, digits = _exact(abs(value)) if value.bit_length() <= _EXACT_BITS else _rounded(abs(value))
-        self._text = f"{'-' * (value < 0)}{first}… ({digits:,} digits)"
-
-    def __repr__(self) -> str:
-        return self._text
-
-
-def _exact(size: int) -> tuple[int, int]:
-    digits = int(size.bit_length() * math.log10(2))  # at most one too many or too few
-    digits += size >= 10**digits
-    return size // 10 ** (digits - _SHOWN), digits
-
-
-def _rounded(size: int) -> tuple[int, int]:
-    shift = size.bit_length() - 64
-    power, rest = divmod(math.log10(size >> shift) + shift * math.log10(2), 1)
-    return int(10 ** (rest + _ROUNDED - 1)), int(power) + 1
-
-
-def shortened(value: Any) -> Any:
-    """A copy of `value` to be shown: long integers, also in dicts, lists, tuples and sets, have a short text."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return _Long(value) if abs(value) >= _LONG else value
-    if type(value) is dict:
-        return {shortened(key): shortened(item) for key, item in value.items()}
-    if type(value) in (list, tuple, set, frozenset):
-        return type(value)(shortened(item) for item in value)
-    return value
-
-
-def pretty_int(value: int, printer: Any, _cycle: bool) -> None:
-    """Print an int for IPython's pretty printer."""
-    printer.text(repr(shortened(value)))
-
-
-# Text of others as valid Unicode. JSON can contain halves of surrogate pairs, which no file and no request can.
-
-
-def valid_unicode(text: str) -> str:
-    """The text with its halves of surrogate pairs joined. A half without its other half becomes U+FFFD."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
-
-
-def valid_record(value: Any) -> Any:
-    """A value of JSON whose texts and names are valid Unicode."""
-    if isinstance(value, str):
-        return valid_unicode(value)
-    if isinstance(value, dict):
-        return {valid_unicode(str(name)): valid_record(part) for name, part in value.items()}
-    if isinstance(value, list):
-        return [valid_record(part) for part in value]
-    return value
-
-
-class TextPieces:
-    """Text that arrives in pieces, as valid Unicode. A pair may be split between two pieces."""
-
-    def __init__(self) -> None:
-        self._half = ""
-
-    def take(self, piece: str) -> str:
-        """The text that is complete with this piece."""
-        piece = self._half + piece
-        self._half = piece[-1:] if "\ud800" <= piece[-1:] <= "\udbff" else ""
-        return valid_unicode(piece[: len(piece) - len(self._half)])
-
-    def end(self) -> str:
-        """The rest of the text."""
-        return valid_unicode(self._half)
-
-
-# What the docstring of this file says.
-
+# JSON
 
 LEVELS = 64
 """Most levels of nesting. The files of this package have far fewer."""
@@ -178,3 +82,97 @@ def _inside(value: Any) -> Iterable[Any]:
     if isinstance(value, dict):
         return value.values()
     return value if isinstance(value, list) else ()
+
+
+# Valid Unicode. JSON can contain halves of surrogate pairs, which no file and no request can.
+
+
+def valid_unicode(text: str) -> str:
+    """The text with its halves of surrogate pairs joined. A half without its other half becomes U+FFFD."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def valid_record(value: Any) -> Any:
+    """A value of JSON whose texts and names are valid Unicode."""
+    if isinstance(value, str):
+        return valid_unicode(value)
+    if isinstance(value, dict):
+        return {valid_unicode(str(name)): valid_record(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [valid_record(part) for part in value]
+    return value
+
+
+class TextPieces:
+    """Text that arrives in pieces, as valid Unicode. A pair may be split between two pieces."""
+
+    def __init__(self) -> None:
+        self._half = ""
+
+    def take(self, piece: str) -> str:
+        """The text that is complete with this piece."""
+        piece = self._half + piece
+        self._half = piece[-1:] if "\ud800" <= piece[-1:] <= "\udbff" else ""
+        return valid_unicode(piece[: len(piece) - len(self._half)])
+
+    def end(self) -> str:
+        """The rest of the text."""
+        return valid_unicode(self._half)
+
+
+# Integers with too many digits for `str`. Their first digits and the number of digits are shown.
+
+_LONGEST = 4_000
+"""Digits. By default `str` refuses integers with more than 4,300, because the time grows with the square."""
+
+_LONG = 10**_LONGEST
+_SHOWN = 20
+
+_EXACT_BITS = 100_000
+"""The first digits of longer integers are computed from their logarithm, because a division takes minutes."""
+
+_ROUNDED = 5
+"""Digits that are exact then."""
+
+
+class _Long:
+    """Replaces a long integer in a value that is shown."""
+
+    def __init__(self, value: int) -> None:
+        first, digits = _exact(abs(value)) if value.bit_length() <= _EXACT_BITS else _rounded(abs(value))
+        self._text = f"{'-' * (value < 0)}{first}… ({digits:,} digits)"
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+def _exact(size: int) -> tuple[int, int]:
+    digits = int(size.bit_length() * math.log10(2))  # at most one too many or too few
+    digits += size >= 10**digits
+    return size // 10 ** (digits - _SHOWN), digits
+
+
+def _rounded(size: int) -> tuple[int, int]:
+    shift = size.bit_length() - 64
+    power, rest = divmod(math.log10(size >> shift) + shift * math.log10(2), 1)
+    return int(10 ** (rest + _ROUNDED - 1)), int(power) + 1
+
+
+def shortened(value: Any) -> Any:
+    """A copy of `value` to be shown: long integers, also in dicts, lists, tuples and sets, have a short text."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return _Long(value) if abs(value) >= _LONG else value
+    if type(value) is dict:
+        return {shortened(key): shortened(item) for key, item in value.items()}
+    if type(value) in (list, tuple, set, frozenset):
+        return type(value)(shortened(item) for item in value)
+    return value
+
+
+def pretty_int(value: int, printer: Any, _cycle: bool) -> None:
+    """Print an int for IPython's pretty printer."""
+    printer.text(repr(shortened(value)))

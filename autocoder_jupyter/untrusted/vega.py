@@ -13,14 +13,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-# Why an untrusted figure is not drawn.
-
 
 class NotDrawn(Exception):
     """A figure has a part that is not allowed, or too much of one. Its text is the reason."""
-
-
-# What the docstring of this file says.
 
 
 VEGALITE = "application/vnd.vegalite.v5+json"

@@ -1,5 +1,10 @@
-"""Documents and their forms: rows, tables, source and collapsible parts. No run is known here.
+"""Documents of rows, tables, source and collapsible parts, and how they are drawn. Nothing here knows about runs.
 
-`document` has the parts of a document. `as_html` draws it for notebooks, `as_text` for terminals, `as_page` gives it to
-a page as plain data. `html` is the type of safe HTML, `styles.css` has all styles. May import `types` and `untrusted`.
+- `document`: the parts of a document
+- `as_html`, `as_text`: documents for notebooks, and for terminals and the side panel
+- `markup`: the type of safe HTML and its small pieces; `styles.css` has all styles
+- `source`: Python in colours, and diffs
+- `amounts`: counts, costs and durations as text
+
+May import `types` and `untrusted`.
 """

@@ -1,4 +1,4 @@
-"""Documents as HTML for notebooks. A saved form is kept below a size."""
+"""Documents, and Markdown of a model, as HTML for notebooks."""
 
 from __future__ import annotations
 
@@ -34,14 +34,17 @@ from autocoder_jupyter.view.document import (
 from autocoder_jupyter.view.markup import EMPTY, Html, element, escape, join
 from autocoder_jupyter.view.source import colour_diff, side_by_side
 
+# Documents
+
+
 UNDER_WAY = "autocode-under-way"
-"""The class of text about a run that goes on. `labextension/src/outputs/followed.ts` finds it."""
+"""The class of text about an active run. `labextension/src/outputs/followed.ts` finds it."""
 
 _SPACE, _NO_BREAK = escape(" "), escape("\N{NO-BREAK SPACE}")
 
 
 def document_html(document: Document, most: int) -> Html:
-    """The document."""
+    """The document. If it has more than `most` characters, shorter forms of its sections are used."""
     first = join(head_html(document), marks_html(document.marks))
     sections = {section.title: section for section in document.sections if section.only != "text"}
     shown = {title: _section(section, document.is_indented) for title, section in sections.items()}
@@ -197,7 +200,7 @@ def _item(item: Item) -> Html:
     note = (element("div", escape(item.note), look="note muted"),) if item.note else ()  # beside the text at any width
     cells = (
         element("div", _piece(item.mark), look="outcome"),
-        element("div", join(*note, content, between=" "), blocks_html(item.below), look="told"),
+        element("div", join(*note, content, between=" "), blocks_html(item.below), look="item-text"),
     )
     return element("div", join(*cells, between=" "), role="listitem", look=look)
 
@@ -280,10 +283,11 @@ def data_address(content: bytes, media_type: str) -> str:
     return f"data:{media_type};base64,{base64.b64encode(content).decode()}"
 
 
-# Markdown of a model as HTML. It is not trusted: all of its text is escaped, and no link or picture is made of it.
+# Markdown
 #
-# Only what answers are written with is read: paragraphs, headings, lists, tables, code, and bold text. An address of a
-# link is shown as text, so it can be read before it is copied. Everything else stays as it is written.
+# It is untrusted: all of its text is escaped, and no link or picture is made of it. The address of a link is shown as
+# text, so the user can read it before copying it. Only paragraphs, headings, lists, tables, code and bold text are
+# rendered; everything else stays as it is written.
 
 
 MOST_HTML = 20_000

@@ -1,4 +1,4 @@
-"""Documents as text for terminals."""
+"""Documents as text for terminals, and as plain data for the side panel of JupyterLab."""
 
 from __future__ import annotations
 
@@ -31,12 +31,15 @@ from autocoder_jupyter.view.document import (
     Tone,
 )
 
+# Terminals
+
+
 TABLE_CHARACTERS = 100
 """Characters of a line of a table that is not for a terminal."""
 
 _NARROWEST = 40
 _CODE = " " * 4
-"""So far source, tables and further lines are indented. They keep their lines."""
+"""The indent of source, tables and further lines, which are not wrapped."""
 
 
 def document_text(document: Document, columns: int = 0) -> str:
@@ -68,7 +71,7 @@ def status_line(document: Document, clock: str = "") -> str:
 
 
 def blocks_text(blocks: Iterable[Block], table: int = TABLE_CHARACTERS) -> list[str]:
-    """Blocks as lines of text, those of tables with so many characters."""
+    """Blocks as lines of text; lines of tables are cut to `table` characters."""
     return [words for block in blocks for words in _block(block, table)]
 
 
@@ -140,7 +143,7 @@ def _piece(piece: Piece) -> str:
     return "" if isinstance(piece, Button) else piece
 
 
-# Documents as plain data for a page that draws them itself, such as the side panel of JupyterLab.
+# The side panel
 
 
 MOST_CHARACTERS = 1000

@@ -117,7 +117,7 @@ class Diff:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of text. With `numeric`, its numbers are aligned right, and `label` is said of it where it scrolls."""
+    """A table of text. With `numeric`, numbers are aligned right. `label` is the accessible name of its scroll area."""
 
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -230,7 +230,7 @@ class Document:
     """What is shown of a run or of its result.
 
     Args:
-        is_under_way: whether the title is of a run that goes on; a page replaces it when the run has been interrupted.
+        is_under_way: whether the title is of an active run; a page replaces it when the run has been interrupted.
         last_step: when the last step was; a page that has a clock does not show it.
         shorter: shorter forms of sections by title, in the order in which they are used until the document is short
             enough.

@@ -1,4 +1,4 @@
-"""Small pieces of HTML for cards and results.
+"""The type of safe HTML, and small pieces of HTML for cards and results.
 
 The markup has no scripts and no external resources, and is readable without colours: GitHub and untrusted notebooks
 remove styles. Colours are JupyterLab variables with a fallback for light and dark themes.
@@ -7,15 +7,16 @@ remove styles. Colours are JupyterLab variables with a fallback for light and da
 from __future__ import annotations
 
 import html
+import importlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Literal, NewType
+from typing import Any, Literal, NewType, Protocol
 
 from autocoder_jupyter.untrusted.parsing import visible, visible_block
 
-# The styles of `styles.css` by class, as the text of a style attribute.
+# Styles
 
 
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
@@ -44,10 +45,11 @@ def _compact(declarations: str) -> str:
     return ";".join(f"{name.strip()}:{value.strip()}" for name, _, value in pairs)
 
 
-# HTML as a type of its own, so that mypy rejects text that was not escaped.
+# Safe HTML
 #
-# Only this module creates `Html`: `escape` from any text, `element` from a tag, attributes and other HTML, `join` from
-# parts. `html_output` and `widgets.html_widget`, which show HTML, take `Html` and no `str`.
+# HTML has a type of its own, so mypy rejects text that was not escaped. Only this module creates `Html`: `escape` from
+# text, `element` from a tag, attributes and other HTML, `join` from parts. `html_output` and `html_widget`, which show
+# it, take no `str`.
 
 
 Html = NewType("Html", str)
@@ -92,7 +94,24 @@ def html_output(shown: Html, text: str) -> dict[str, str]:
     return {"text/html": shown, "text/plain": text}
 
 
-# What the docstring of this file says.
+class HtmlWidget(Protocol):
+    """A widget of ipywidgets that shows its `value`."""
+
+    value: Html
+
+    def close(self) -> None:
+        """Close it on the page and in the kernel."""
+        ...
+
+
+def html_widget(value: Html = EMPTY, layout: Mapping[str, str] | None = None) -> HtmlWidget:
+    """A widget that shows HTML. ipywidgets is imported here, because it may be missing."""
+    ipywidgets: Any = importlib.import_module("ipywidgets")
+    shown: HtmlWidget = ipywidgets.HTML(value, **({} if layout is None else {"layout": dict(layout)}))
+    return shown
+
+
+# Pieces of HTML and lines of text
 
 
 NO_FORMULAS = "mathjax_ignore tex2jax_ignore"
@@ -168,9 +187,9 @@ def inline_code(source: object) -> Html:
     return element("span", escape(source), look="code")
 
 
-def chart(place: str, told: str) -> Html:
+def chart(place: str, description: str) -> Html:
     """A chart of Plotly or Altair, which our lab extension draws; elsewhere its text."""
-    return element("div", muted(told), class_="autocode-chart", data_autocode_chart=place or None)
+    return element("div", muted(description), class_="autocode-chart", data_autocode_chart=place or None)
 
 
 def items(entries: Iterable[Html]) -> Html:

@@ -1,4 +1,4 @@
-"""A diff of two sources side by side: equal lines collapse, changes within a line have signs and colours."""
+"""Source as HTML: Python in colours, and the diff of two sources, unified or side by side."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from autocoder_jupyter.untrusted.parsing import TooLong, require_readable
 from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.markup import EMPTY, Html, element, escape, join
 
-# Unified diffs of two sources; `inspector.side_by_side` shows a diff in two columns.
+# Unified diffs
 
 
 MOST_LINES = 5_000
@@ -54,7 +54,9 @@ def _line(line: str) -> Html:
     return element("span", escape(line), look=tone) if tone else escape(line)
 
 
-# Python source in the colours of the notebook's own editor, which follow its theme.
+# Python in colours
+#
+# They are the colours of the notebook's editor, which follow its theme.
 
 
 _COLOURS = {
@@ -102,7 +104,9 @@ def _span(colour: str, text: str) -> Html:
     return element("span", shown, style=f"color:var(--{colour})") if colour and text.strip() else shown
 
 
-# What the docstring of this file says.
+# Diffs side by side
+#
+# Equal lines collapse; changes within a line are marked with signs and colours.
 
 
 CONTEXT = 3

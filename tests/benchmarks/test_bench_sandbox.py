@@ -18,9 +18,8 @@ import pytest
 
 from autocoder_jupyter.sandbox.docker import DockerSandbox
 from autocoder_jupyter.sandbox.host.pool import Pool
+from autocoder_jupyter.sandbox.local import process_tree, trial
 from autocoder_jupyter.sandbox.local import sandbox as local
-from autocoder_jupyter.sandbox.local import sandbox as local_probe
-from autocoder_jupyter.sandbox.local import usage
 from autocoder_jupyter.sandbox.local.confinement.process import TIERS, ConfinementTier
 from autocoder_jupyter.sandbox.local.process import LocalProcess
 from autocoder_jupyter.sandbox.protocol import CallSpec, Environment, Program, Sandbox, Worker, WorkerLimits, WorkerSpec
@@ -129,8 +128,8 @@ def test_call_in_a_tier(benchmark: Any, tier: ConfinementTier, monkeypatch: pyte
 
 def held_by(tier: ConfinementTier, monkeypatch: pytest.MonkeyPatch) -> tuple[Sandbox, Environment]:
     """The local sandbox with this tier only."""
-    monkeypatch.setattr(local_probe, "_answer", None)
-    monkeypatch.setattr(local_probe, "TIERS", (tier,))
+    monkeypatch.setattr(trial, "_answer", None)
+    monkeypatch.setattr(trial, "TIERS", (tier,))
     sandbox = open_sandbox("local")
     return sandbox, sandbox.build(base_spec("local"))
 
@@ -149,14 +148,14 @@ def test_a_look_of_the_supervisor(benchmark: Any, worker: Worker, counted: str) 
     process = getattr(worker, "_process")  # noqa: B009
     if not isinstance(process, LocalProcess):
         pytest.skip("a container engine counts by itself")
-    tree = usage.descendants(process.supervisor.pid)
-    folders = usage.views(tree)
-    held = usage.descriptors(folders)
+    tree = process_tree.descendants(process.supervisor.pid)
+    folders = process_tree.views(tree)
+    held = process_tree.descriptors(folders)
     parts: dict[str, Callable[[], object]] = {
-        "who is there": lambda: usage.views(usage.descendants(process.supervisor.pid)),
-        "memory": lambda: usage.memory(folders, LIMITS.memory),
-        "descriptors": lambda: usage.descriptors(folders),
-        "mappings and files": lambda: usage.disk(Path(process.folder), folders, held, 20_000),
+        "who is there": lambda: process_tree.views(process_tree.descendants(process.supervisor.pid)),
+        "memory": lambda: process_tree.memory(folders, LIMITS.memory),
+        "descriptors": lambda: process_tree.descriptors(folders),
+        "mappings and files": lambda: process_tree.disk(Path(process.folder), folders, held, 20_000),
     }
     benchmark.pedantic(parts[counted], rounds=100)
 

@@ -277,7 +277,7 @@ def test_the_first_steps_set_a_server_without_a_key_and_its_price(notebook: Open
             r"that no key is needed(, the address \S+)? and a price of \$0 for input and \$0\.15 for output"
         )
         said.get_by_text(saved).wait_for(timeout=PATIENCE)
-        said.get_by_text("it is set that none is needed").first.wait_for(timeout=PATIENCE)
+        said.get_by_text("the settings say that none is needed").first.wait_for(timeout=PATIENCE)
         said.get_by_text("$0 in, $0.15 out").first.wait_for(timeout=PATIENCE)
         for width in (400, 1400):
             page.page.set_viewport_size({"width": width, "height": 1000})

@@ -13,6 +13,7 @@ from autocoder_jupyter.calls.binding import bind, checked_value, split
 from autocoder_jupyter.data.drift import shape_of
 from autocoder_jupyter.errors import DataDrift, InvalidRequest
 from autocoder_jupyter.types import Dir, File, InputSpec, TypeName
+from tests.cases import each
 
 SALES = InputSpec(name="sales", type="DataFrame")
 LEAST = InputSpec(name="least", type="int", required=False, default=5)
@@ -101,7 +102,7 @@ def test_a_column_that_the_code_does_not_read_may_be_missing_or_of_another_dtype
         bind(built, (sample[["revenue"]],), {})
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "value", "expected"),
     [
         ("float", 3, 3.0),
@@ -121,7 +122,7 @@ def test_a_value_of_the_declared_type_passes_unharmed(kind: TypeName, value: Any
     assert type(accepted) is type(expected)
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "value", "hint"),
     [
         ("int", 1.5, ""),

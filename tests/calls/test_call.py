@@ -13,7 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from autocoder_jupyter.calls import function as outcome_cache
+from autocoder_jupyter.calls import outcome_cache
 from autocoder_jupyter.calls.call import call
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import CallOptions
@@ -33,9 +33,10 @@ from autocoder_jupyter.errors import (
 )
 from autocoder_jupyter.request import AgentConfig
 from autocoder_jupyter.sandbox.protocol import CallSpec, WorkerNotReady
-from autocoder_jupyter.tasks.flyte import Task
+from autocoder_jupyter.tasks.task import Task
 from autocoder_jupyter.types import Dir, Figure, File, ImageConfig, InputSpec, OutputSpec, Secret
 from autocoder_jupyter.untrusted.parsing import hides
+from tests.cases import each as each_case
 
 SALES = InputSpec(name="sales", type="DataFrame")
 TOTAL = "def run(sales): return float(sales['v'].sum())"
@@ -232,7 +233,7 @@ def run():
 
 
 def test_the_store_of_outcomes_is_bounded(pool: Any, monkeypatch: pytest.MonkeyPatch, function: Any) -> None:
-    monkeypatch.setattr("autocoder_jupyter.calls.function.MAX_OUTCOMES", 2)
+    monkeypatch.setattr("autocoder_jupyter.calls.outcome_cache.MAX_OUTCOMES", 2)
     target, auto = function(TOTAL, (SALES,)), CallOptions(cache="auto")
     for value in (1, 2, 3, 3, 1):
         run(target, frame(value), options=auto)
@@ -317,7 +318,7 @@ def test_what_could_be_imported_in_the_place_of_a_module_gets_a_name_that_no_imp
     assert native["json.abi3.so"].path.name == "json-file.abi3.so"
 
 
-@pytest.mark.parametrize("name", ["x.pyw", "x.PY", "x.py ", "x.Pyd "])
+@each_case("name", ["x.pyw", "x.PY", "x.py ", "x.Pyd "])
 def test_a_name_that_another_system_could_import_is_none_either(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text("hostile")
     kept = moved_to_destination({"json": File(tmp_path / name)}, tmp_path / "given", tmp_path, "growth")
@@ -421,7 +422,7 @@ def test_calls_from_many_threads_do_not_meet(pool: Any, function: Any) -> None:
     assert answers == {number: float(number) for number in range(8)}
 
 
-@pytest.mark.parametrize("option", ["resources", "retries", "timeout", "env_vars", "secrets", "cache", "reuse", "name"])
+@each_case("option", ["resources", "retries", "timeout", "env_vars", "secrets", "cache", "reuse", "name"])
 def test_a_wrong_option_is_named(option: str) -> None:
     with pytest.raises(InvalidRequest, match=option):
         CallOptions().changed({option: object()})
@@ -503,7 +504,7 @@ def test_an_outcome_belongs_to_our_version_and_to_those_of_its_packages(
 ) -> None:
     target, auto = function(TOTAL, (SALES,)), CallOptions(cache="auto")
     run(target, frame(1), options=auto)
-    monkeypatch.setattr("autocoder_jupyter.calls.function.VERSION", "9.9.9")
+    monkeypatch.setattr("autocoder_jupyter.calls.outcome_cache.VERSION", "9.9.9")
     run(target, frame(1), options=auto)
     assert len(pool.calls) == 2
     newer = replace(target.environment, lock=(f"pandas==3.0.2 --hash=sha256:{'0' * 64}",))

@@ -14,8 +14,9 @@ import pandera.pandas as pa
 import pytest
 
 from autocoder_jupyter.calls.options import CallOptions
-from autocoder_jupyter.codemode.calls import _said
-from autocoder_jupyter.contracts.applying import checked_outputs, contract_of
+from autocoder_jupyter.codemode.calls import _builtin_error
+from autocoder_jupyter.contracts.applying import checked_outputs
+from autocoder_jupyter.contracts.describing import contract_of
 from autocoder_jupyter.errors import ContractBroken, UncheckedContractWarning
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution
@@ -134,7 +135,7 @@ def test_code_mode_is_told_no_row() -> None:
     with pytest.raises(ContractBroken) as raised:
         contracts = {"totals": contract_of("", "totals", Totals, is_output=True)}
         checked_outputs("growth", contracts, {"totals": SALES.assign(price=[1000, 5])})
-    kind, told = _said(raised.value)
+    kind, told = _builtin_error(raised.value)
     assert kind == "ValueError" and "less_than_or_equal_to(max_value=100): 1 of 2 rows" in told and "1000" not in told
 
 

@@ -27,6 +27,7 @@ from autocoder_jupyter.data.readers import read_table
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.types import File, InputSpec, OutputSpec
 from tests.calls.conftest import StandInPool
+from tests.cases import each
 
 SALES = InputSpec(name="sales", type="DataFrame")
 FRAME = pd.DataFrame(
@@ -113,8 +114,8 @@ MIXED = pd.DataFrame(
 )
 
 
-@pytest.mark.parametrize("orient", ["records", "columns", "lines", "lists"])
-@pytest.mark.parametrize("rows", [3, 30_000])
+@each("orient", ["records", "columns", "lines", "lists"])
+@each("rows", [3, 30_000])
 def test_a_table_in_json_is_read_as_pandas_reads_it(orient: str, rows: int, tmp_path: Path) -> None:
     frame, path = pd.concat([MIXED] * (rows // 3), ignore_index=True), tmp_path / f"a.json{'l' * (orient == 'lines')}"
     if orient == "lists":
@@ -138,7 +139,7 @@ def test_columns_and_rows_of_a_file_of_json_need_not_be_complete(tmp_path: Path)
     assert [str(table[name][0]) for name in table] == ["2024-01-01 00:00:00", "2024-07-01 12:00:00+02:00"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "why"),
     [
         ("", "Expecting value"),
@@ -178,7 +179,7 @@ SHEET = (
 )
 
 
-@pytest.mark.parametrize(
+@each(
     ("sheet", "parts", "why"),
     [
         ("", {"sharedStrings": bytes(3 * 2**20)}, "it unpacks to 3 MiB"),
@@ -196,8 +197,8 @@ def test_a_workbook_that_unpacks_to_too_much_is_refused_before_it_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sheet: str, parts: dict[str, bytes], why: str
 ) -> None:
     path = workbook(tmp_path / "sales.xlsx", SHEET.format(sheet) if sheet else "", **parts)
-    monkeypatch.setattr(readers, "UNPACKED", 2 * 2**20)
-    monkeypatch.setattr(readers, "MOST_CELLS", 1_000)
+    monkeypatch.setattr(readers, "WORKBOOK_BYTES", 2 * 2**20)
+    monkeypatch.setattr(readers, "WORKBOOK_CELLS", 1_000)
     monkeypatch.setattr(pd, "read_excel", lambda *args, **more: pytest.fail("it was read"))
     with pytest.raises(InvalidRequest, match=r"sales\.xlsx cannot be read") as caught:
         read_table("sales", path, None)
@@ -300,7 +301,7 @@ def test_a_library_that_was_interrupted_says_so_in_the_words_of_a_call(give: Cal
         raise KeyboardInterrupt
 
     lazy = pl.from_pandas(PLAIN).lazy().map_batches(interrupted)
-    with pytest.raises(InvalidRequest, match="polars LazyFrame cannot be made a pandas table") as caught:
+    with pytest.raises(InvalidRequest, match="polars LazyFrame cannot be converted to a pandas table") as caught:
         give(lazy, PLAIN)
     assert "KeyboardInterrupt" in str(caught.value)
 

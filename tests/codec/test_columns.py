@@ -17,6 +17,7 @@ import pyarrow as pa
 import pytest
 
 from autocoder_jupyter.codec import Unencodable, encode
+from tests.cases import each
 
 NAN = float("nan")
 TINY = 1e-310
@@ -169,24 +170,24 @@ if HAS_STR:
     }
 
 
-@pytest.mark.parametrize("column", [pytest.param(column, id=name) for name, column in KINDS.items()])
+@each("column", [pytest.param(column, id=name) for name, column in KINDS.items()])
 def test_the_29_kinds_cross_unchanged_in_a_frame(column: Any, assert_crosses: Callable[..., Any]) -> None:
     frame = column.to_frame("c")
     assert frame["c"].dtype == column.dtype
     assert_crosses(frame)
 
 
-@pytest.mark.parametrize("column", [pytest.param(column, id=name) for name, column in (KINDS | MORE).items()])
+@each("column", [pytest.param(column, id=name) for name, column in (KINDS | MORE).items()])
 def test_each_kind_crosses_unchanged_as_a_series(column: Any, assert_crosses: Callable[..., Any]) -> None:
     assert_crosses(column, "Series")
 
 
-@pytest.mark.parametrize("column", [pytest.param(column, id=name) for name, column in (KINDS | MORE).items()])
+@each("column", [pytest.param(column, id=name) for name, column in (KINDS | MORE).items()])
 def test_each_kind_crosses_without_any_rows(column: Any, assert_crosses: Callable[..., Any]) -> None:
     assert_crosses(column.iloc[:0], "Series")
 
 
-@pytest.mark.parametrize("column", [pytest.param(column, id=name) for name, column in (KINDS | MORE).items()])
+@each("column", [pytest.param(column, id=name) for name, column in (KINDS | MORE).items()])
 def test_each_kind_crosses_as_a_slice_of_something_larger(column: Any, assert_crosses: Callable[..., Any]) -> None:
     assert_crosses(pd.concat([column, column])[1:-1], "Series")
 
@@ -249,7 +250,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("column", [pytest.param(column, id=name) for name, column in REFUSED.items()])
+@each("column", [pytest.param(column, id=name) for name, column in REFUSED.items()])
 def test_what_cannot_cross_is_refused_with_the_name_of_its_column(column: Any) -> None:
     frame = pd.DataFrame({"fine": [1] * len(column), "price €": column})
     with pytest.raises(Unencodable, match="column 'price €'") as refused:

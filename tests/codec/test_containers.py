@@ -11,6 +11,7 @@ import pytest
 
 from autocoder_jupyter.codec import Corrupt, Picture, Unencodable, decode, encode
 from autocoder_jupyter.codec.values import MOST_PARTS
+from tests.cases import each
 from tests.codec.conftest import assert_same_frame, joined
 
 FRAMES = {
@@ -75,7 +76,7 @@ def test_an_input_may_hold_none() -> None:
         encode(FRAMES, "dict")
 
 
-@pytest.mark.parametrize(
+@each(
     "change",
     [
         lambda header: header.update(keys=["north"]),

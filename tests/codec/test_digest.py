@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from autocoder_jupyter.codec import encode
+from tests.cases import each
 
 
 def digest(value: object, type_name: str = "Series") -> str:
@@ -68,7 +69,7 @@ ARRAYS = {
 }
 
 
-@pytest.mark.parametrize("array", [pytest.param(array, id=name) for name, array in ARRAYS.items()])
+@each("array", [pytest.param(array, id=name) for name, array in ARRAYS.items()])
 def test_a_slice_has_the_digest_of_its_copy(array: Any) -> None:
     for start in range(4):
         part = array.slice(start, 2)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.codec import Corrupt, TypeMismatch, Unencodable, decode, encode, files
+from tests.cases import each
 
 
 @pytest.fixture
@@ -107,7 +108,7 @@ def test_a_fifo_is_refused_without_waiting_for_it(tree: Path) -> None:
         encode(tree, "Dir")
 
 
-@pytest.mark.parametrize("value", [None, 3, b"bytes", "/does/not/exist"])
+@each("value", [None, 3, b"bytes", "/does/not/exist"])
 def test_what_is_no_path_to_something_is_a_mismatch(value: object) -> None:
     for type_name in ("File", "Dir"):
         with pytest.raises((TypeMismatch, Unencodable)):
@@ -130,7 +131,7 @@ def test_a_name_that_is_not_unicode_is_refused(tree: Path) -> None:
 NAMES = ["", ".", "..", "/etc/passwd", "a/b", "../x", "a\\b", "a\0b", "x" * 300, 7, None, ["a"], "\ud800"]
 
 
-@pytest.mark.parametrize("name", ["C:pandas.py", "D:", "report.txt:hidden", "a*", "NUL?"])
+@each("name", ["C:pandas.py", "D:", "report.txt:hidden", "a*", "NUL?"])
 def test_a_name_that_leads_elsewhere_on_windows_is_refused_there(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,7 +142,7 @@ def test_a_name_that_leads_elsewhere_on_windows_is_refused_there(
         decode(header, memoryview(b"x"), folder=tmp_path, trusted=False)
 
 
-@pytest.mark.parametrize("name", NAMES, ids=repr)
+@each("name", NAMES, ids=repr)
 def test_a_name_that_leads_elsewhere_is_refused(name: object, tmp_path: Path) -> None:
     hostile = [
         {"type": "File", "size": 1, "name": name, "folders": [], "files": [[1]]},
@@ -156,7 +157,7 @@ def test_a_name_that_leads_elsewhere_is_refused(name: object, tmp_path: Path) ->
     assert not (tmp_path / "in").exists()
 
 
-@pytest.mark.parametrize(
+@each(
     ("folders", "files"),
     [
         ([], [[1, "a"], [0, "a"]]),

@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from autocoder_jupyter.codec import TypeMismatch, Unencodable, decode, encode
+from tests.cases import each
 
 NAN = float("nan")
 INDEXES = {
@@ -56,25 +57,25 @@ INDEXES = {
 }
 
 
-@pytest.mark.parametrize("index", [pytest.param(index, id=name) for name, index in INDEXES.items()])
+@each("index", [pytest.param(index, id=name) for name, index in INDEXES.items()])
 def test_an_index_of_each_kind_survives_on_rows(index: Any, assert_crosses: Callable[..., Any]) -> None:
     assert_crosses(pd.DataFrame({"v": [1, 2, 3]}, index=index))
     assert_crosses(pd.Series([1.0, 2.0, 3.0], index=index, name="v"), "Series")
 
 
-@pytest.mark.parametrize("index", [pytest.param(index, id=name) for name, index in INDEXES.items()])
+@each("index", [pytest.param(index, id=name) for name, index in INDEXES.items()])
 def test_an_index_of_each_kind_survives_on_columns(index: Any, assert_crosses: Callable[..., Any]) -> None:
     frame = pd.DataFrame([[1, "a", 2.5], [2, "b", NAN]])
     frame.columns = index
     assert_crosses(frame)
 
 
-@pytest.mark.parametrize("index", [pytest.param(index, id=name) for name, index in INDEXES.items()])
+@each("index", [pytest.param(index, id=name) for name, index in INDEXES.items()])
 def test_an_index_of_each_kind_survives_without_rows(index: Any, assert_crosses: Callable[..., Any]) -> None:
     assert_crosses(pd.DataFrame({"v": [1, 2, 3]}, index=index).iloc[:0])
 
 
-@pytest.mark.parametrize(
+@each(
     "labels",
     [["a", "a"], [None, "a"], [NAN, 1], [("a", "b"), "c"], [pd.NaT, pd.NA], [1, True], [b"a", dt.date(2024, 1, 1)]],
     ids=str,
@@ -87,12 +88,12 @@ def test_odd_column_labels_come_back_as_they_were(
     assert_crosses(frame)
 
 
-@pytest.mark.parametrize("name", [None, "a", 0, 1.5, ("a", 1), pd.Timestamp("2024"), dt.date(2024, 1, 1), b"x", True])
+@each("name", [None, "a", 0, 1.5, ("a", 1), pd.Timestamp("2024"), dt.date(2024, 1, 1), b"x", True])
 def test_the_name_of_a_series_comes_back(name: Any, assert_crosses: Callable[..., Any]) -> None:
     assert_crosses(pd.Series([1], name=name), "Series")
 
 
-@pytest.mark.parametrize(
+@each(
     "frame",
     [
         pd.DataFrame(),
@@ -158,9 +159,7 @@ def test_a_subclass_of_frame_is_refused_with_a_way_out() -> None:
         encode(Special({"a": [1]}), "DataFrame")
 
 
-@pytest.mark.parametrize(
-    "value", [None, [1], {"a": [1]}, np.zeros((2, 2)), pd.Series([1]), "frame"], ids=lambda v: type(v).__name__
-)
+@each("value", [None, [1], {"a": [1]}, np.zeros((2, 2)), pd.Series([1]), "frame"], ids=lambda v: type(v).__name__)
 def test_what_is_no_frame_is_a_mismatch(value: Any) -> None:
     with pytest.raises(TypeMismatch) as mismatch:
         encode(value, "DataFrame")

@@ -33,6 +33,7 @@ from shapely.geometry import (
 
 from autocoder_jupyter.codec import Corrupt, Unencodable, decode, encode
 from autocoder_jupyter.codec.geometry import MAX_DEPTH
+from tests.cases import each
 from tests.codec.test_hostile import receive, stream
 from tests.deadline import at_most
 
@@ -80,13 +81,13 @@ SYSTEMS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
+@each("system", SYSTEMS)
 def test_coordinate_systems_come_back_as_they_were(cross: Callable[..., Any], system: str | None) -> None:
     came = cross(gpd.GeoDataFrame({"geometry": [Point(1, 2)]}, crs=system))
     assert came.crs is None if system is None else came.crs == pyproj.CRS(system)
 
 
-@pytest.mark.parametrize(
+@each(
     ("shapes", "crs", "reason"),
     [
         ([LinearRing([(0, 0), (1, 1), (1, 0)])], None, "rings or curves"),
@@ -165,7 +166,7 @@ def test_only_codes_and_descriptions_without_files_are_read_as_coordinate_system
         received(POINT, crs=crs)
 
 
-@pytest.mark.parametrize("geo", ["n", "other", 5, ["a"], {"$": "int", "v": "0x1"}])
+@each("geo", ["n", "other", 5, ["a"], {"$": "int", "v": "0x1"}])
 def test_an_active_geometry_that_is_none_is_refused(geo: Any, tmp_path: Path) -> None:
     header = encode(pd.DataFrame({"n": [1]}), "DataFrame").header
     payload = bytearray(b"".join(encode(pd.DataFrame({"n": [1]}), "DataFrame").buffers))

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from autocoder_jupyter.codec import Corrupt, decode, encode
 from autocoder_jupyter.codec.columns import note_of_each
+from tests.cases import each
 from tests.deadline import at_most
 
 HERE = Path(__file__).parent / "never-written"
@@ -127,7 +128,7 @@ def test_a_compressed_batch_is_refused_because_it_could_grow_without_bound(codec
         receive(bomb, {"kind": "arrow", "at": [1_000_000, 0]}, 1_000_000)
 
 
-@pytest.mark.parametrize(
+@each(
     "array",
     [
         pa.array(["a", "b"]).dictionary_encode(),
@@ -211,7 +212,7 @@ def test_an_array_cannot_be_two_columns() -> None:
         decode(header, memoryview(b"".join(encoded.buffers)), folder=HERE, trusted=False)
 
 
-@pytest.mark.parametrize("count", [3, 0, -1, 2**62, 1.0, True, "2", None, [2]])
+@each("count", [3, 0, -1, 2**62, 1.0, True, "2", None, [2]])
 def test_a_note_of_several_columns_has_their_number(count: Any) -> None:
     encoded = encode(pd.DataFrame({"a": [1], "b": [2]}), "DataFrame")
     header = copy.deepcopy(encoded.header)
@@ -293,7 +294,7 @@ def test_a_header_that_does_not_fit_is_refused(change: Any, trusted: bool) -> No
         decode(header, memoryview(b"".join(encoded.buffers)), folder=HERE, trusted=trusted)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "",
@@ -455,7 +456,7 @@ def text_of(text: bytes, type_name: str = "list") -> Any:
     return decode(header, memoryview(text), folder=HERE, trusted=False)
 
 
-@pytest.mark.parametrize("piece", [b"[],", b"{},", b"[[],[]],", b'{"a":{}},', b"[ ] ,"])
+@each("piece", [b"[],", b"{},", b"[[],[]],", b'{"a":{}},', b"[ ] ,"])
 def test_text_that_would_become_millions_of_lists_is_refused_before_one_is_made(piece: bytes) -> None:
     tracemalloc.start()
     try:
@@ -486,7 +487,7 @@ def test_long_text_of_many_commas_and_brackets_is_one_value() -> None:
 NUMBERS = list(range(200_000))
 
 
-@pytest.mark.parametrize(
+@each(
     "value",
     [
         NUMBERS,
@@ -503,7 +504,7 @@ def test_long_text_is_read_in_parts_and_gives_the_same_value(value: Any) -> None
     assert text_of(b"".join(encoded.buffers), kind) == value
 
 
-@pytest.mark.parametrize("end", [b"", b"}", b"1", b"]]", b'"'])
+@each("end", [b"", b"}", b"1", b"]]", b'"'])
 def test_long_text_that_is_no_json_is_refused(end: bytes) -> None:
     with pytest.raises(Corrupt):
         text_of(b"[" + b"1," * 200_000 + b"1" + end)
@@ -663,8 +664,8 @@ TWICE: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("labels", TWICE, ids=lambda labels: f"{type(labels).__name__} {labels.dtype}")
-@pytest.mark.parametrize("place", ["categories", "levels", "rows"])
+@each("labels", TWICE, ids=lambda labels: f"{type(labels).__name__} {labels.dtype}")
+@each("place", ["categories", "levels", "rows"])
 def test_a_label_that_is_there_twice_is_refused_where_each_must_differ(labels: Any, place: str) -> None:
     flat = encode(pd.Series([1, 2, 3], index=labels), "Series")
     header = json.loads(json.dumps(flat.header))

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pytest
 
 from autocoder_jupyter import codec
 from autocoder_jupyter.codec import decode, encode
+from tests.cases import each
 
 SOURCES = {path.stem: path.read_text() for path in sorted(Path(codec.__file__).parent.glob("*.py"))}
 
@@ -43,7 +43,7 @@ print(json.dumps({"header": answer.header, "payload": payload, "digest": answer.
 """
 
 
-@pytest.mark.parametrize("name", SOURCES)
+@each("name", SOURCES)
 def test_a_module_imports_nothing_but_the_four(name: Any) -> None:
     tree = ast.parse(SOURCES[name], feature_version=(3, 10))
     allowed = set(sys.stdlib_module_names) | {"numpy", "pandas", "pyarrow"}

@@ -14,7 +14,8 @@ import pytest
 
 from autocoder_jupyter.codec import Corrupt, Picture, TypeMismatch, Unencodable, decode, encode
 from autocoder_jupyter.codec.figure_data import MAX_POINTS
-from autocoder_jupyter.codec.pictures import size_of
+from autocoder_jupyter.codec.pictures import png_size
+from tests.cases import each
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -73,7 +74,7 @@ def test_drawing_twice_gives_the_same_digest(figure: Figure) -> None:
     assert encode(figure, "Figure").digest() == encode(figure, "Figure").digest()
 
 
-@pytest.mark.parametrize("value", [None, "figure", 3, b"\x89PNG"])
+@each("value", [None, "figure", 3, b"\x89PNG"])
 def test_what_cannot_be_drawn_is_a_mismatch(value: object) -> None:
     with pytest.raises(TypeMismatch):
         encode(value, "Figure")
@@ -106,7 +107,7 @@ def test_a_small_png_is_accepted(tmp_path: Path) -> None:
     assert receive(png(), tmp_path) == Picture(png(), 1, 1, spec={"axes": []})
 
 
-@pytest.mark.parametrize(
+@each(
     "content",
     [
         b"",
@@ -130,7 +131,7 @@ def test_a_picture_that_is_not_quite_one_is_refused(content: Any, tmp_path: Path
         receive(content, tmp_path)
 
 
-@pytest.mark.parametrize("preview", [b"<script>", png()[:-1], png(641, 1), png(1, 521)], ids=range(4))
+@each("preview", [b"<script>", png()[:-1], png(641, 1), png(1, 521)], ids=range(4))
 def test_a_preview_that_is_none_is_refused(preview: bytes, tmp_path: Path) -> None:
     assert receive(png(), tmp_path, preview=png()).preview == png()
     with pytest.raises(Corrupt):
@@ -144,7 +145,7 @@ def test_a_large_picture_has_a_smaller_copy_for_the_card(figure: Figure, new_fig
         drawn = new_figure(figsize=size)
         drawn.subplots().scatter(noise.random(2000), noise.random(2000), alpha=0.5, c=noise.random(2000))
         picture = decoded(drawn)
-        width, height = size_of(picture.preview)
+        width, height = png_size(picture.preview)
         assert len(picture.preview) < min(len(picture.png) / 4, 72 * 2**10)
         assert 500 <= width <= 640 and abs(width / height - picture.width / picture.height) < 0.01
         assert picture.preview == decoded(drawn).preview
@@ -219,7 +220,7 @@ def test_a_figure_of_altair_is_its_rows_however_many() -> None:
     assert picture.spec["encoding"]["x"]["field"] == "m"
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "spec"),
     [
         ("matplotlib", b"[]"),

@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter.codec import TypeMismatch, Unencodable, encode
+from tests.cases import each
 
 NAN = float("nan")
 
@@ -23,7 +24,7 @@ class Letter(str, enum.Enum):  # noqa: UP042 (the older way is the trap: its str
     A = "a"
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "type_name"),
     [
         ("", "str"),
@@ -63,7 +64,7 @@ def test_a_value_comes_back_as_it_went(value: Any, type_name: str, assert_crosse
         assert type(back.tzinfo) is type(value.tzinfo)
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "type_name", "expected"),
     [
         (3, "float", 3.0),
@@ -97,7 +98,7 @@ def test_counterparts_come_back_as_plain_python(
         assert repr(back) == repr(expected)
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "type_name"),
     [
         ("1", "int"),
@@ -143,7 +144,7 @@ def test_nothing_is_cast_in_silence(value: Any, type_name: str) -> None:
     assert type(value).__name__ in mismatch.value.got
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "path"),
     [
         ({"a": [0, object()]}, r"\['a'\]\[1\]"),

@@ -7,7 +7,8 @@ import base64
 import pytest
 
 from autocoder_jupyter.codec import Corrupt
-from autocoder_jupyter.codec.pictures import MAX_BYTES, rewritten
+from autocoder_jupyter.codec.pictures import MAX_SVG_BYTES, sanitized_svg
+from tests.cases import each
 from tests.codec.test_pictures import png
 
 HEAD = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
@@ -18,11 +19,11 @@ def svg(inside: str, attributes: str = "") -> bytes:
 
 
 def drawn(inside: str, attributes: str = "") -> str:
-    text = rewritten(svg(inside, attributes)).decode()
+    text = sanitized_svg(svg(inside, attributes)).decode()
     return text[text.index(">") + 1 : -len("</svg>")]
 
 
-@pytest.mark.parametrize(
+@each(
     "inside",
     [
         '<path d="M 0 0 L 1 1" style="fill: none; stroke: #1f77b4"></path>',
@@ -38,7 +39,7 @@ def test_shapes_text_and_pictures_inside_stay(inside: str) -> None:
     assert drawn(inside) == inside
 
 
-@pytest.mark.parametrize(
+@each(
     "inside",
     [
         "<script>alert(1)</script>",
@@ -58,7 +59,7 @@ def test_elements_that_run_fetch_or_link_are_left_out_with_all_that_is_in_them(i
     assert drawn(inside) == ""
 
 
-@pytest.mark.parametrize(
+@each(
     "attribute",
     [
         'onload="alert(1)"',
@@ -80,10 +81,10 @@ def test_elements_that_run_fetch_or_link_are_left_out_with_all_that_is_in_them(i
 def test_attributes_that_run_fetch_or_link_are_left_out(attribute: str) -> None:
     assert drawn(f"<g {attribute}></g>") == "<g></g>"
     assert drawn("", attribute) == ""
-    assert "evil" not in rewritten(svg("", attribute)).decode()
+    assert "evil" not in sanitized_svg(svg("", attribute)).decode()
 
 
-@pytest.mark.parametrize(
+@each(
     "address",
     ["https://evil.example/x.png", "//evil.example", "data:image/svg+xml;base64,PHN2Zz4=", "x.png",
      "data:image/png;base64,AAAA", "data:image/png;base64,%%%", "file:///etc/passwd"],
@@ -93,7 +94,7 @@ def test_a_picture_inside_is_a_png_in_the_text_or_nothing(address: str) -> None:
     assert drawn(f'<use href="{address}"></use>') == "<use></use>"
 
 
-@pytest.mark.parametrize(
+@each(
     "content",
     [
         b"",
@@ -105,7 +106,7 @@ def test_a_picture_inside_is_a_png_in_the_text_or_nothing(address: str) -> None:
         b"<!DOCTYPE svg SYSTEM 'https://evil.example/x.dtd'>" + svg(""),
         svg("<g>" * 200 + "</g>" * 200),
         svg("<g></g>" * 200_001),
-        b" " * (MAX_BYTES + 1),
+        b" " * (MAX_SVG_BYTES + 1),
         svg('<g id="a"><path d=""/></g><g id="b"><use href="#a"/><use href="#a"/></g><use href="#b"/>'),
         svg('<g id="a"><use href="#a"/></g>'),
     ],
@@ -113,7 +114,7 @@ def test_a_picture_inside_is_a_png_in_the_text_or_nothing(address: str) -> None:
 )
 def test_what_is_no_plain_svg_or_would_grow_is_refused(content: bytes) -> None:
     with pytest.raises(Corrupt):
-        rewritten(content)
+        sanitized_svg(content)
 
 
 def test_a_pattern_is_painted_with_no_other() -> None:

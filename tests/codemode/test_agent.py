@@ -21,6 +21,7 @@ from autocoder_jupyter.run.events import (
     TokensUsed,
     ToolEnded,
 )
+from tests.cases import each
 from tests.codemode.conftest import Ask, block, error_of
 
 
@@ -156,7 +157,7 @@ def test_the_prompt_tells_how_to_give_charts_and_a_summary_and_is_the_same_each_
     assert '"charts"' in first
 
 
-@pytest.mark.parametrize(
+@each(
     ("settings", "said"),
     [
         ({"max_retries": -1}, "max_retries"),
@@ -176,9 +177,7 @@ def test_a_setting_that_cannot_be_is_named(settings: dict[str, Any], said: str) 
         CodeModeAgent([plus], **settings)
 
 
-@pytest.mark.parametrize(
-    "limit", [{"memory": "1Mi"}, {"seconds": 0}, {"depth": 1}, {"calls": 0}, {"steps": 1}, {"observation": 10}]
-)
+@each("limit", [{"memory": "1Mi"}, {"seconds": 0}, {"depth": 1}, {"calls": 0}, {"steps": 1}, {"observation": 10}])
 def test_a_limit_that_is_none_is_named(limit: dict[str, Any]) -> None:
     with pytest.raises(InvalidRequest, match=f"limits.{next(iter(limit))}"):
         Limits(**limit)

@@ -13,9 +13,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.codemode import journal
+from autocoder_jupyter.codemode import values
 from autocoder_jupyter.codemode.values import Crossing
 from autocoder_jupyter.errors import UnsupportedData
+from tests.cases import each
 from tests.codemode.conftest import Ask, block
 
 SAME = [
@@ -118,18 +119,18 @@ def test_a_refusal_can_be_caught_by_the_program(ask: Ask) -> None:
     assert result.value.startswith("load gave a builtins.object, which the sandbox does not have.")
 
 
-@pytest.mark.parametrize("value", [*SAME, float("-inf"), ..., set(), ()], ids=lambda value: repr(value)[:30])
+@each("value", [*SAME, float("-inf"), ..., set(), ()], ids=lambda value: repr(value)[:30])
 def test_the_record_keeps_types(value: Any) -> None:
     import json
 
-    assert journal.decode(json.loads(json.dumps(journal.encode(value)))) == value
+    assert values.decode(json.loads(json.dumps(values.encode(value)))) == value
 
 
 def test_nan_is_recorded() -> None:
-    assert str(journal.decode(journal.encode(float("nan")))) == "nan"
+    assert str(values.decode(values.encode(float("nan")))) == "nan"
 
 
-@pytest.mark.parametrize(
+@each(
     "record",
     [
         {"$type": "code", "value": "1"},
@@ -146,7 +147,7 @@ def test_nan_is_recorded() -> None:
 )
 def test_a_record_that_stands_for_nothing_is_refused(record: Any) -> None:
     with pytest.raises(ValueError, match=r".*"):
-        journal.decode(record)
+        values.decode(record)
 
 
 COLLIDING = [number * (2**61 - 1) for number in range(3_000)]
@@ -161,7 +162,7 @@ def test_keys_that_are_made_to_collide_are_refused_on_the_way_in_and_out(
         with pytest.raises(UnsupportedData, match="the same hash"):
             convert()
     with pytest.raises(ValueError, match="collide"):
-        journal.decode(journal.encode(value))
+        values.decode(values.encode(value))
 
 
 def test_a_list_that_contains_another_one_many_times_is_refused(crossing: Crossing) -> None:

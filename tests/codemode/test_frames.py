@@ -12,9 +12,10 @@ import pytest
 from autocoder_jupyter import CodeModeAgent
 from autocoder_jupyter.codemode import Limits, operations
 from autocoder_jupyter.codemode.operations import Join
-from autocoder_jupyter.codemode.tables import METHODS, Frame, Room, Sight, WithheldCells, frame_of
+from autocoder_jupyter.codemode.tables import METHODS, Frame, MemoryBudget, NotShared, Visibility, frame_of
 from autocoder_jupyter.errors import InvalidRequest, UnsupportedData
 from autocoder_jupyter.settings.config import Share
+from tests.cases import each
 from tests.codemode.conftest import Ask, block
 
 SALES = pd.DataFrame(
@@ -30,7 +31,7 @@ RATES = pd.DataFrame({"region": ["north", "east"], "amount": [1.5, 2.5]})
 
 @pytest.fixture
 def sales() -> Frame:
-    return frame_of(SALES, "sales", Sight())
+    return frame_of(SALES, "sales", Visibility())
 
 
 def numbers(frame: Frame) -> list[int]:
@@ -99,10 +100,10 @@ def test_each_function_is_that_of_pandas(sales: Frame, how: str) -> None:
 
 
 def test_join(sales: Frame) -> None:
-    joined = sales.join(frame_of(RATES, "rates", Sight()), "region")
+    joined = sales.join(frame_of(RATES, "rates", Visibility()), "region")
     assert joined.columns == ["region", "amount", "day", "n", "amount_right"]
     assert [row["amount_right"] for row in joined.head()] == [1.5, 1.5]
-    assert sales.join(frame_of(RATES, "rates", Sight()), ["region"], "outer").count() == 6
+    assert sales.join(frame_of(RATES, "rates", Visibility()), ["region"], "outer").count() == 6
 
 
 @pytest.mark.parametrize(
@@ -137,7 +138,7 @@ def test_a_wrong_argument_is_said_with_what_is_right(sales: Frame, work: Callabl
 
 def test_a_join_that_would_explode_is_refused_before_it_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(operations, "JOINED_ROWS", 50)
-    twins = frame_of(pd.DataFrame({"key": [1] * 20}), "twins", Sight())
+    twins = frame_of(pd.DataFrame({"key": [1] * 20}), "twins", Visibility())
     with pytest.raises(ValueError, match="would give 400 rows, at most 50"):
         twins.join(twins, "key")
 
@@ -146,10 +147,11 @@ def test_a_join_that_would_explode_is_refused_before_it_is_made(monkeypatch: pyt
 def test_the_rows_of_a_join_are_known_before_it_is_made(
     sales: Frame, how: Join, rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rates = frame_of(RATES, "rates", Sight())
+    rates = frame_of(RATES, "rates", Visibility())
     assert sales.join(rates, "region", how).count() == rows
     many = [
-        frame_of(frame.table.loc[lambda table: table.index.repeat(20)], "many", Sight()) for frame in (sales, rates)
+        frame_of(frame.table.loc[lambda table: table.index.repeat(20)], "many", Visibility())
+        for frame in (sales, rates)
     ]
     monkeypatch.setattr(operations, "JOINED_ROWS", 50)
     expected = {"inner": 800, "left": 860, "right": 820, "outer": 880}[how]
@@ -168,13 +170,13 @@ def test_the_tables_that_a_run_makes_are_limited_together_and_a_new_sandbox_begi
     assert "more than 3 MiB together" in result.output
 
 
-@pytest.mark.parametrize("dtype", ["str", "string[pyarrow]"])
-@pytest.mark.parametrize("share", ["rows", "schema"])
+@each("dtype", ["str", "string[pyarrow]"])
+@each("share", ["rows", "schema"])
 def test_a_join_of_long_texts_is_refused_before_it_is_made(
     dtype: Any, share: Share, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     texts = pd.Series(["x" * 50_000, *[""] * 199], dtype=dtype)
-    table = frame_of(pd.DataFrame({"k": [1] * 200, "t": texts}), "t", Sight(share), Room(2**20))
+    table = frame_of(pd.DataFrame({"k": [1] * 200, "t": texts}), "t", Visibility(share), MemoryBudget(2**20))
     made, taken = [], operations.taken
 
     def noted(column: Any, rows: Any) -> Any:
@@ -201,17 +203,17 @@ def test_no_operation_changes_the_table(sales: Frame) -> None:
 
 @pytest.mark.parametrize("share", ["stats", "schema"])
 def test_rows_are_not_seen_where_they_are_not_shared(share: Share) -> None:
-    frame = frame_of(SALES, "sales", Sight(share))
+    frame = frame_of(SALES, "sales", Visibility(share))
     for work in (lambda: frame.head(), lambda: frame.filter("n", "==", 1).scalar("region")):
-        with pytest.raises(WithheldCells):
+        with pytest.raises(NotShared):
             work()
     assert frame.columns == list(SALES.columns)
 
 
 def test_where_only_the_schema_is_shared_not_even_the_count_is_seen() -> None:
-    frame = frame_of(pd.concat([SALES] * 3), "sales", Sight("schema"))
+    frame = frame_of(pd.concat([SALES] * 3), "sales", Visibility("schema"))
     for work in (frame.count, frame.aggregate({"total": ("amount", "sum")}).scalar):
-        with pytest.raises(WithheldCells):
+        with pytest.raises(NotShared):
             work()
 
 
@@ -342,7 +344,7 @@ def test_a_hidden_column_is_in_the_tables_and_unknown_to_the_code(ask: Ask) -> N
 
 
 def test_of_a_masked_column_no_value_is_seen() -> None:
-    frame = frame_of(SALES, "sales", Sight(mask=frozenset(["region"])))
+    frame = frame_of(SALES, "sales", Visibility(mask=frozenset(["region"])))
     assert [row["region"] for row in frame.head(5)] == ["<masked>"] * 5
     assert frame.select("region", "n").filter("n", "==", 3).head() == [{"region": "<masked>", "n": 3}]
     for made in (
@@ -352,13 +354,13 @@ def test_of_a_masked_column_no_value_is_seen() -> None:
         frame.sort("region").select("amount"),
         frame.join(frame, "region"),
     ):
-        with pytest.raises(WithheldCells, match="depends on cells of a masked column"):
+        with pytest.raises(NotShared, match="depends on cells of a masked column"):
             made.head()
 
 
 def test_a_join_shows_no_hidden_or_masked_column_under_another_name() -> None:
-    sight = Sight(hide=frozenset(["amount"]), mask=frozenset(["day"]))
-    frame = frame_of(SALES, "sales", sight)
+    visibility = Visibility(hide=frozenset(["amount"]), mask=frozenset(["day"]))
+    frame = frame_of(SALES, "sales", visibility)
     joined = frame.join(frame, "region")
     assert not [name for name in joined.columns if name.startswith("amount")]
     assert {row[name] for row in joined.head(3) for name in row if name.startswith("day")} == {"<masked>"}

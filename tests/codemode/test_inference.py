@@ -25,8 +25,9 @@ import pytest
 
 from autocoder_jupyter.codemode import Limits
 from autocoder_jupyter.codemode.operations import AGGREGATES, OPERATORS
-from autocoder_jupyter.codemode.tables import FailedOnData, Frame, Room, Sight, WithheldCells, frame_of
+from autocoder_jupyter.codemode.tables import FailedOnData, Frame, MemoryBudget, NotShared, Visibility, frame_of
 from autocoder_jupyter.settings.config import Share
+from tests.cases import each as each_case
 from tests.codemode.conftest import Ask, block, error_of
 
 Tables = Mapping[str, pd.DataFrame]
@@ -84,25 +85,25 @@ def with_other_cells(table: pd.DataFrame) -> pd.DataFrame:
 class World:
     """What may be seen, and how tables can differ without a difference in it."""
 
-    sight: Sight
+    visibility: Visibility
     other: Callable[[pd.DataFrame], pd.DataFrame]
 
     def frames(self, *, changed: bool, limit: int | None = None) -> dict[str, Frame]:
-        room = Room(limit)
+        memory = MemoryBudget(limit)
         return {
-            name: frame_of(self.other(table) if changed else table, name, self.sight, room, passed=True)
+            name: frame_of(self.other(table) if changed else table, name, self.visibility, memory, passed=True)
             for name, table in TABLES.items()
         }
 
 
 MASKED_COLUMNS = frozenset({"email", "salary", "level"})
 WORLDS = {
-    "schema": World(Sight("schema"), with_other_rows),
-    "stats": World(Sight("stats"), shuffled),
-    "masked": World(Sight("rows", mask=MASKED_COLUMNS), with_other_cells),
-    "masked and stats": World(Sight("stats", mask=MASKED_COLUMNS), with_other_cells),
-    "hidden": World(Sight("rows", hide=frozenset({"salary"})), without_salary),
-    "hidden and stats": World(Sight("stats", hide=frozenset({"salary"})), without_salary),
+    "schema": World(Visibility("schema"), with_other_rows),
+    "stats": World(Visibility("stats"), shuffled),
+    "masked": World(Visibility("rows", mask=MASKED_COLUMNS), with_other_cells),
+    "masked and stats": World(Visibility("stats", mask=MASKED_COLUMNS), with_other_cells),
+    "hidden": World(Visibility("rows", hide=frozenset({"salary"})), without_salary),
+    "hidden and stats": World(Visibility("stats", hide=frozenset({"salary"})), without_salary),
 }
 
 
@@ -244,8 +245,8 @@ ATTACKS: dict[str, Attack] = {
 }
 
 
-@pytest.mark.parametrize("world", WORLDS)
-@pytest.mark.parametrize("attack", ATTACKS)
+@each_case("world", WORLDS)
+@each_case("attack", ATTACKS)
 def test_a_program_sees_the_same_of_tables_that_differ_in_what_is_not_shown(world: str, attack: str) -> None:
     seen = []
     for changed in (False, True):
@@ -254,8 +255,8 @@ def test_a_program_sees_the_same_of_tables_that_differ_in_what_is_not_shown(worl
     assert seen[0] == seen[1]
 
 
-@pytest.mark.parametrize("world", WORLDS)
-@pytest.mark.parametrize("seed", [0, 1, 1094])  # in the last one the tables fill their room
+@each_case("world", WORLDS)
+@each_case("seed", [0, 1, 1094])  # in the last one the tables fill their memory
 def test_any_chain_of_operations_sees_the_same(world: str, seed: int) -> None:
     seen = [chain(WORLDS[world].frames(changed=changed, limit=200_000), seed) for changed in (False, True)]
     assert seen[0] == seen[1]
@@ -314,7 +315,7 @@ def test_where_statistics_are_shared_those_of_whole_columns_are_seen() -> None:
     assert by.sort("sex").head() == [{"sex": "f", "n": 6}, {"sex": "m", "n": 6}]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "work",
     [
         lambda people: people.head(1),
@@ -331,20 +332,20 @@ def test_where_statistics_are_shared_those_of_whole_columns_are_seen() -> None:
     ],
 )
 def test_where_statistics_are_shared_other_figures_are_not_seen(work: Callable[[Frame], Any]) -> None:
-    with pytest.raises(WithheldCells, match=r"only statistics are shared here.*A tool can take this table"):
+    with pytest.raises(NotShared, match=r"only statistics are shared here.*A tool can take this table"):
         work(WORLDS["stats"].frames(changed=False)["people"])
 
 
 def test_a_sum_of_few_cells_is_not_seen() -> None:
-    few = frame_of(pd.DataFrame({"x": [1.0, 2.0, 3.0, 4.0, *[None] * 9]}), "few", Sight("stats"), passed=True)
-    with pytest.raises(WithheldCells):
+    few = frame_of(pd.DataFrame({"x": [1.0, 2.0, 3.0, 4.0, *[None] * 9]}), "few", Visibility("stats"), passed=True)
+    with pytest.raises(NotShared):
         few.aggregate({"x": ("x", "sum")}).scalar()
 
 
 def test_of_a_table_that_a_tool_made_no_statistics_are_seen() -> None:
-    made = frame_of(PEOPLE, "load/0", Sight("stats"))
+    made = frame_of(PEOPLE, "load/0", Visibility("stats"))
     for work in (made.count, made.aggregate({"x": ("age", "sum")}).scalar):
-        with pytest.raises(WithheldCells):
+        with pytest.raises(NotShared):
             work()
 
 
@@ -356,8 +357,8 @@ def test_a_table_that_is_not_seen_is_made_all_the_same() -> None:
 
 
 def test_masked_and_hidden_columns_leave_with_their_cells() -> None:
-    sight = Sight(hide=frozenset({"salary"}), mask=frozenset({"email"}))
-    people = frame_of(PEOPLE, "people", sight)
+    visibility = Visibility(hide=frozenset({"salary"}), mask=frozenset({"email"}))
+    people = frame_of(PEOPLE, "people", visibility)
     made = people.filter("age", ">", 50).sort("age").released()
     expected = PEOPLE[PEOPLE["age"] > 50].sort_values("age").reset_index(drop=True)
     pd.testing.assert_frame_equal(made, expected)
@@ -368,16 +369,16 @@ def test_masked_and_hidden_columns_leave_with_their_cells() -> None:
 
 
 def test_a_masked_cell_is_not_told_from_a_missing_one() -> None:
-    frame = frame_of(pd.DataFrame({"k": [1, 2], "m": ["x", None]}), "t", Sight(mask=frozenset({"m"})))
+    frame = frame_of(pd.DataFrame({"k": [1, 2], "m": ["x", None]}), "t", Visibility(mask=frozenset({"m"})))
     assert [row["m"] for row in frame.head()] == ["<masked>", "<masked>"]
     partner = frame.filter("k", "==", 1)
     assert [row["m_right"] for row in frame.join(partner, "k", "left").head()] == ["<masked>", None]
 
 
 def test_columns_that_a_join_renamed_stay_masked_when_a_tool_gives_them_back() -> None:
-    sight = Sight(mask=frozenset({"email"}), hide=frozenset({"salary"}))
-    frame = frame_of(PEOPLE, "people", sight)
-    back = frame_of(frame.join(frame, "name").join(frame, "name").released(), "tool/0", sight)
+    visibility = Visibility(mask=frozenset({"email"}), hide=frozenset({"salary"}))
+    frame = frame_of(PEOPLE, "people", visibility)
+    back = frame_of(frame.join(frame, "name").join(frame, "name").released(), "tool/0", visibility)
     assert not [name for name in back.columns if name.startswith("salary")]
     assert {row[name] for row in back.head(20) for name in row if name.startswith("email")} == {"<masked>"}
 
@@ -454,10 +455,10 @@ def test_a_run_that_makes_too_many_unseen_tables_ends(ask: Ask) -> None:
     assert "filter failed with MemoryError" in error_of(result)
 
 
-@pytest.mark.parametrize("how", ["count", "nunique", "sum", "mean"])
+@each_case("how", ["count", "nunique", "sum", "mean"])
 def test_with_statistics_no_figure_of_a_masked_column_is_seen(how: str) -> None:
     table = pd.DataFrame({"salary": range(100), "age": range(100)})
-    people = frame_of(table, "people", Sight("stats", mask=frozenset({"salary"})), passed=True)
+    people = frame_of(table, "people", Visibility("stats", mask=frozenset({"salary"})), passed=True)
     assert people.aggregate({"x": ("age", how)}).scalar("x") is not None
-    with pytest.raises(WithheldCells):
+    with pytest.raises(NotShared):
         people.aggregate({"x": ("salary", how)}).scalar("x")

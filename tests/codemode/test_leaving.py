@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.codemode import Limits, journal
+from autocoder_jupyter.codemode import Limits, values
 from tests.codemode.conftest import Ask, block, error_of
 from tests.readers.watch import Watch, require_short
 
@@ -99,4 +99,4 @@ def test_ordinary_values_cross_unchanged(ask: Ask) -> None:
 
 @pytest.mark.parametrize("number", [10**5000, -(10**5000), 2**61], ids=["positive", "negative", "short"])
 def test_a_number_of_more_digits_than_python_writes_is_recorded(number: int) -> None:
-    assert journal.decode(json.loads(json.dumps(journal.encode([number])))) == [number]
+    assert values.decode(json.loads(json.dumps(values.encode([number])))) == [number]

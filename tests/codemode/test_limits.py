@@ -149,7 +149,7 @@ def test_the_seconds_of_a_run_are_limited_and_no_process_is_left(ask: Ask, pids:
         over.set()
     assert (result.state, result.attempts, result.blocks[0].ok) == ("over_budget", 1, False)
     assert result.calls[0].outcome == "cancelled"
-    assert "The 5 seconds of this run are over" in error_of(result)
+    assert "The run exceeded its limit of 5 seconds" in error_of(result)
     assert not any(map(is_running, pids))
 
 

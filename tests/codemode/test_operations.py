@@ -20,8 +20,9 @@ import pytest
 from autocoder_jupyter import CodeModeAgent
 from autocoder_jupyter.codemode import operations
 from autocoder_jupyter.codemode.operations import Join
-from autocoder_jupyter.codemode.tables import Frame, Sight, frame_of
+from autocoder_jupyter.codemode.tables import Frame, Visibility, frame_of
 from autocoder_jupyter.concurrency import background
+from tests.cases import each
 from tests.codemode.conftest import block
 from tests.readers.watch import LONGEST, Watch, require_short
 from tests.scripted_model import ScriptedModel
@@ -54,13 +55,14 @@ KINDS: dict[str, pd.Series[Any]] = {
 }
 
 
-@pytest.fixture(params=KINDS)
-def table(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
+@pytest.fixture
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(operations, "PIECE", 70)
     monkeypatch.setattr(operations, "VALUES", 7)
-    return pd.DataFrame(
-        {"k": KINDS[request.param], "few": [n % 4 for n in NUMBERS], "x": np.arange(ROWS) / 2}, index=[0] * ROWS
-    )
+
+
+def table_of(kind: str) -> pd.DataFrame:
+    return pd.DataFrame({"k": KINDS[kind], "few": [n % 4 for n in NUMBERS], "x": np.arange(ROWS) / 2}, index=[0] * ROWS)
 
 
 def cells(table: pd.DataFrame) -> list[list[Any]]:
@@ -72,9 +74,11 @@ def middle(table: pd.DataFrame) -> Any:
     return table["k"].iloc[100]
 
 
-@pytest.mark.parametrize("table", [kind for kind in KINDS if kind != "tuples"], indirect=True)
-@pytest.mark.parametrize("operator", ["==", "!=", "<", "<=", ">", ">="])
-def test_a_comparison(table: pd.DataFrame, operator: str) -> None:
+@pytest.mark.usefixtures("small_pieces")
+@each("kind", [kind for kind in KINDS if kind != "tuples"])
+@each("operator", ["==", "!=", "<", "<=", ">", ">="])
+def test_a_comparison(kind: str, operator: str) -> None:
+    table = table_of(kind)
     plain = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}[operator]
     kept = table.reset_index(drop=True)
     kept = kept[kept["k"].notna()]
@@ -82,7 +86,10 @@ def test_a_comparison(table: pd.DataFrame, operator: str) -> None:
     assert cells(operations.filtered(table, "k", operator, middle(table))) == cells(kept)
 
 
-def test_a_list_of_values(table: pd.DataFrame) -> None:
+@pytest.mark.usefixtures("small_pieces")
+@each("kind", KINDS)
+def test_a_list_of_values(kind: str) -> None:
+    table = table_of(kind)
     values = [value for value in table["k"].iloc[:40] if pd.isna(value) is not True]
     kept = table.reset_index(drop=True)
     inside = kept["k"].isin(values)
@@ -90,15 +97,21 @@ def test_a_list_of_values(table: pd.DataFrame) -> None:
     assert cells(operations.filtered(table, "k", "not in", values)) == cells(kept[~inside & kept["k"].notna()])
 
 
-@pytest.mark.parametrize("descending", [False, True])
-def test_a_sort(table: pd.DataFrame, descending: bool) -> None:
+@pytest.mark.usefixtures("small_pieces")
+@each("kind", KINDS)
+@each("descending", [False, True])
+def test_a_sort(kind: str, descending: bool) -> None:
+    table = table_of(kind)
     for names in (["k"], ["few", "k"], ["k", "few"]):
         expected = table.sort_values(names, ascending=not descending, kind="stable", na_position="last")
         assert cells(operations.ordered(table, names, descending)) == cells(expected)
 
 
-@pytest.mark.parametrize("names", [["k"], ["few", "k"]])
-def test_groups(table: pd.DataFrame, names: list[str]) -> None:
+@pytest.mark.usefixtures("small_pieces")
+@each("kind", KINDS)
+@each("names", [["k"], ["few", "k"]])
+def test_groups(kind: str, names: list[str]) -> None:
+    table = table_of(kind)
     figures = {"n": ("x", "count"), "s": ("x", "sum"), "m": ("x", "median")}
     expected = table.groupby(names, dropna=False, observed=True, sort=True).agg(**figures).reset_index()
     made = operations.aggregated(table, figures, names)
@@ -106,9 +119,12 @@ def test_groups(table: pd.DataFrame, names: list[str]) -> None:
     assert made["k"].dtype == table["k"].dtype
 
 
-@pytest.mark.parametrize("by", [[], ["few"]])
-@pytest.mark.parametrize("how", operations.AGGREGATES)
-def test_a_figure(table: pd.DataFrame, how: str, by: list[str]) -> None:
+@pytest.mark.usefixtures("small_pieces")
+@each("kind", KINDS)
+@each("by", [[], ["few"]])
+@each("how", operations.AGGREGATES)
+def test_a_figure(kind: str, how: str, by: list[str]) -> None:
+    table = table_of(kind)
     made = outcome_of(lambda: operations.aggregated(table, {"y": ("k", how)}, by)["y"].tolist())
     if how == "sum" and table["k"].map(lambda cell: isinstance(cell, str | tuple)).any():
         assert made is None
@@ -129,8 +145,11 @@ def outcome_of(work: Callable[[], list[Any]]) -> list[Any] | None:
         return None
 
 
-@pytest.mark.parametrize("how", get_args(Join))
-def test_a_join(table: pd.DataFrame, how: Join) -> None:
+@pytest.mark.usefixtures("small_pieces")
+@each("kind", KINDS)
+@each("how", get_args(Join))
+def test_a_join(kind: str, how: Join) -> None:
+    table = table_of(kind)
     left = table.iloc[:200]
     right = table.iloc[150:].rename(columns={"x": "y"})[["y", "k", "few"]]
     for names in (["k"], ["few", "k"]):
@@ -199,7 +218,7 @@ def test_no_operation_on_many_rows_stops_the_other_threads(
     many: dict[str, pd.Series[Any]], kind: str, work: str
 ) -> None:
     rows = np.arange(len(many[kind]))
-    frame = frame_of(pd.DataFrame({"k": many[kind], "few": rows % 20, "x": rows / 2}, copy=False), "many", Sight())
+    frame = frame_of(pd.DataFrame({"k": many[kind], "few": rows % 20, "x": rows / 2}, copy=False), "many", Visibility())
 
     def operate() -> float:
         with Watch() as watch, contextlib.suppress(TypeError):  # texts have no sum
@@ -211,7 +230,7 @@ def test_no_operation_on_many_rows_stops_the_other_threads(
 
 def test_values_of_one_hash_stop_no_other_thread() -> None:
     same = [number * (2**61 - 1) for number in range(20_000)]
-    frame = frame_of(pd.DataFrame({"k": pd.Series([same[1], "x", None], dtype=object)}), "t", Sight())
+    frame = frame_of(pd.DataFrame({"k": pd.Series([same[1], "x", None], dtype=object)}), "t", Visibility())
 
     def operate() -> float:
         with Watch() as watch:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.codemode.programs import prelude
+from tests.cases import each
 
 WORDS = ["bb", "a", "ccc", "dd"]
 
@@ -16,8 +17,8 @@ def test_they_are_not_pythons_own() -> None:
     assert prelude.sorted is not builtins.sorted and prelude.max is not builtins.max
 
 
-@pytest.mark.parametrize("reverse", [False, True])
-@pytest.mark.parametrize("key", [None, len])
+@each("reverse", [False, True])
+@each("key", [None, len])
 def test_sorting_is_stable_as_ever(key: Any, reverse: bool) -> None:
     assert prelude.sorted(WORDS, key=key, reverse=reverse) == sorted(WORDS, key=key, reverse=reverse)
 

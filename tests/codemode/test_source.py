@@ -7,7 +7,8 @@ import sys
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.codemode.values import runnable
+from autocoder_jupyter.codemode.interpreter import runnable
+from tests.cases import each
 from tests.codemode.conftest import Ask, block, error_of
 
 BINDINGS = {
@@ -61,7 +62,7 @@ BINDINGS = {
 }
 
 
-@pytest.mark.parametrize("code", BINDINGS.values(), ids=BINDINGS)
+@each("code", BINDINGS.values(), ids=BINDINGS)
 def test_code_does_not_run_that(code: str) -> None:
     with pytest.raises(SyntaxError):
         runnable(code, ["price"])
@@ -80,7 +81,7 @@ def test_code_does_not_run_that_names_a_type(code: str) -> None:
         runnable(code, ["price"])
 
 
-@pytest.mark.parametrize(
+@each(
     "code",
     [
         "price('a')",

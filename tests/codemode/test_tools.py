@@ -15,6 +15,7 @@ import pytest
 from autocoder_jupyter import CodeModeAgent, tool
 from autocoder_jupyter.codemode.tools import declaration, stubs, toolbox
 from autocoder_jupyter.errors import InvalidRequest
+from tests.cases import each
 from tests.codemode.conftest import Ask, block
 
 
@@ -59,7 +60,7 @@ class Adder:
         return x + self.by
 
 
-@pytest.mark.parametrize(
+@each(
     ("target", "expected"),
     [
         (rate, "def rate(currency: str, day: datetime.date | None = None, *, exact: bool = False) -> float"),
@@ -97,7 +98,7 @@ def test_descriptions_have_the_first_paragraph_and_the_prompt_has_all_of_it() ->
     assert "    Args:\n        currency: its code." in agent.system_prompt
 
 
-@pytest.mark.parametrize(
+@each(
     ("tools", "said"),
     [
         ([rate, rate], "Two tools have the name 'rate'"),
@@ -151,9 +152,7 @@ def test_tool_marks_a_function_and_leaves_it_as_it_is() -> None:
     assert tool(rate) is rate
 
 
-@pytest.mark.parametrize(
-    "marks", [{"ask": 1}, {"effects": "yes"}, {"name": "two words"}, {"description": " "}], ids=str
-)
+@each("marks", [{"ask": 1}, {"effects": "yes"}, {"name": "two words"}, {"description": " "}], ids=str)
 def test_a_mark_that_cannot_be_is_named(marks: dict[str, Any]) -> None:
     with pytest.raises(InvalidRequest, match=next(iter(marks))):
         tool(**marks)

@@ -13,11 +13,13 @@ import pandera.pandas as pa
 import pytest
 
 from autocoder_jupyter.agent.arguments import build_request
-from autocoder_jupyter.contracts.applying import apply_contract, backend_of, checked_outputs, contract_of
+from autocoder_jupyter.contracts.applying import apply_contract, checked_outputs
+from autocoder_jupyter.contracts.describing import backend_of, contract_of
 from autocoder_jupyter.errors import ContractBroken, InvalidRequest
 from autocoder_jupyter.request import Contract, Request
 from autocoder_jupyter.types import OutputSpec
 from autocoder_jupyter.versions.request_fields import RequestKey
+from tests.cases import each
 
 
 class Monthly(pa.DataFrameModel):
@@ -73,7 +75,7 @@ def test_without_leave_no_value_of_the_data_is_told() -> None:
     assert not any(value in told for value in ("example.org", "5000", "-1", "secret", "row "))
 
 
-@pytest.mark.parametrize(
+@each(
     ("schema", "values", "shown"),
     [
         (pa.Column(float, pa.Check.ge(0)), [-1.0, 2.0, -9.5, -3.0, -2.0], "row 2: -9.5, row 3: -3, row 4: -2"),
@@ -147,7 +149,7 @@ def test_the_error_of_a_call_shows_all_to_the_person() -> None:
     assert str(copy) == str(error) and copy.name == "monthly" and copy.told == error.told
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "what"),
     [
         (pa.Column(int), "a Column is not a schema"),
@@ -230,7 +232,7 @@ def test_a_contract_changes_the_key_and_none_leaves_no_trace() -> None:
 
 SHOWN = """
 import json, pandera.pandas as pa
-from autocoder_jupyter.contracts.applying import contract_of
+from autocoder_jupyter.contracts.describing import contract_of
 schema = pa.DataFrameSchema({"a": pa.Column(str, pa.Check.isin({"x", "yy", "zzz", "w"}))})
 found = contract_of("", "m", schema, is_output=True)
 print(json.dumps([found.record, found.text]))

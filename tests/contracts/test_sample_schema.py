@@ -15,6 +15,7 @@ from autocoder_jupyter.contracts.sample_schema import schema_of, source_of
 from autocoder_jupyter.data.checks import ColumnCheck
 from autocoder_jupyter.data.schema import table_schema
 from autocoder_jupyter.errors import InvalidRequest
+from tests.cases import each
 from tests.data.conftest import COLUMNS, FRAMES
 
 SALES = pd.DataFrame(
@@ -36,21 +37,21 @@ def on(column: str | None, kind: Any, **parameters: Any) -> ColumnCheck:
     return ColumnCheck(target="sales", column=column, kind=kind, sentence=f"{column} is {kind}", **parameters)
 
 
-@pytest.mark.parametrize("name", FRAMES)
+@each("name", FRAMES)
 def test_the_recorded_schema_of_every_table_accepts_it(name: str) -> None:
     schema = schema_of("sales", recorded(FRAMES[name]))
     assert isinstance(schema, pa.DataFrameSchema)
     schema.validate(FRAMES[name], lazy=True)
 
 
-@pytest.mark.parametrize("name", COLUMNS)
+@each("name", COLUMNS)
 def test_the_recorded_schema_of_every_series_accepts_it(name: str) -> None:
     schema = schema_of("prices", recorded(COLUMNS[name]))
     assert isinstance(schema, pa.SeriesSchema)
     schema.validate(COLUMNS[name], lazy=True)
 
 
-@pytest.mark.parametrize(
+@each(
     ("check", "wrong"),
     [
         (on("id", "greater_than", value=0), SALES.assign(id=[0, 2, 3])),

@@ -143,18 +143,6 @@ INDEXED = _indexed()
 FRAMES = {name: pd.DataFrame({"value": series, "n": range(4)}) for name, series in COLUMNS.items()} | INDEXED
 
 
-@pytest.fixture(params=FRAMES, ids=str)
-def any_frame(request: pytest.FixtureRequest) -> pd.DataFrame:
-    """Each table of the matrix in turn."""
-    return FRAMES[request.param]
-
-
-@pytest.fixture(params=COLUMNS, ids=str)
-def any_series(request: pytest.FixtureRequest) -> pd.Series[Any]:
-    """Each kind of column in turn."""
-    return COLUMNS[request.param]
-
-
 @pytest.fixture(scope="session")
 def large_table() -> pd.DataFrame:
     """One million rows by 20 columns."""

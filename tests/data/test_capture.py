@@ -11,6 +11,7 @@ import pytest
 from autocoder_jupyter.data.capture import capture, require_plain
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.types import Dir, File
+from tests.cases import each
 
 
 def test_later_edits_of_a_frame_change_nothing() -> None:
@@ -66,7 +67,7 @@ def test_a_table_of_another_library_is_converted() -> None:
     assert capture(pa.table({"a": [1, 2]})).equals(pd.DataFrame({"a": [1, 2]}))
 
 
-@pytest.mark.parametrize("value", ["a.csv", Path("a.csv"), [1], {"a": [1]}, 5, None, pd.DataFrame])
+@each("value", ["a.csv", Path("a.csv"), [1], {"a": [1]}, 5, None, pd.DataFrame])
 def test_anything_else_is_refused_with_what_is_accepted(value: Any) -> None:
     with pytest.raises(InvalidRequest, match="DataFrame, Series, File or Dir"):
         capture(value)

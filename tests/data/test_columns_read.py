@@ -4,10 +4,10 @@ import textwrap
 from typing import Any
 
 import pandas as pd
-import pytest
 
 from autocoder_jupyter.data.columns_read import columns_read
 from autocoder_jupyter.types import InputSpec
+from tests.cases import each
 
 SALES = InputSpec(name="sales", type="DataFrame")
 OTHER = InputSpec(name="other", type="DataFrame")
@@ -27,7 +27,7 @@ def module(body: str, *inputs: InputSpec, more: str = "") -> str:
     return f"import pandas as pd\n{textwrap.dedent(more)}\n\n{head}" + textwrap.indent(textwrap.dedent(body), "    ")
 
 
-@pytest.mark.parametrize(
+@each(
     "body",
     [
         "return sales['revenue'].sum(), sales['region'].nunique()",
@@ -89,7 +89,7 @@ def test_columns_that_are_used_by_name_are_what_is_read(body: str) -> None:
         assert repr(lean) == repr(whole)
 
 
-@pytest.mark.parametrize(
+@each(
     "body",
     [
         "return sales.columns",
@@ -151,7 +151,7 @@ def test_a_look_at_all_columns_makes_every_column_count(body: str) -> None:
     assert read(body) == "region revenue notes"
 
 
-@pytest.mark.parametrize(
+@each(
     "body",
     [
         "return sales[column].sum()",

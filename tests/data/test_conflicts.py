@@ -13,6 +13,7 @@ from autocoder_jupyter.data.checks import conflicts
 from autocoder_jupyter.data.context import build_context
 from autocoder_jupyter.data.withheld import WithheldColumns
 from autocoder_jupyter.request import Share
+from tests.cases import each
 from tests.runner import PLAN, TESTS, Runner, fenced, sales
 
 TABLE = pd.DataFrame(
@@ -25,7 +26,7 @@ TABLE = pd.DataFrame(
 )
 
 
-@pytest.mark.parametrize(
+@each(
     ("request_", "said"),
     [
         (
@@ -49,7 +50,7 @@ def test_a_format_name_type_or_value_that_the_data_do_not_have_is_found(request_
     assert found.startswith(said)
 
 
-@pytest.mark.parametrize(
+@each(
     "request_",
     [
         "Monthly sums of n; order_date is DD.MM.YYYY.",

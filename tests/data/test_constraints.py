@@ -16,6 +16,8 @@ from autocoder_jupyter.data.constraints import (
     tables_of,
 )
 from autocoder_jupyter.types import ColumnSpec, OutputSpec
+from tests.cases import each
+from tests.data.conftest import FRAMES
 
 SALES = pd.DataFrame(
     {
@@ -44,7 +46,7 @@ def read(sentence: str) -> list[dict[str, Any]]:
     ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("sentence", "expected"),
     [
         ("quantity must be positive", {"column": "quantity", "kind": "greater_than", "value": 0}),
@@ -75,7 +77,7 @@ def test_a_sentence_about_an_input_is_read(sentence: str, expected: dict[str, An
     assert read(sentence) == [{"target": "sales", **expected}]
 
 
-@pytest.mark.parametrize(
+@each(
     ("sentence", "expected"),
     [
         ("revenue is never negative", {"column": "Revenue", "kind": "at_least", "value": 0}),
@@ -92,7 +94,7 @@ def test_a_sentence_about_an_output_is_read(sentence: str, expected: dict[str, A
     assert read(sentence) == [{"target": "monthly", **expected}]
 
 
-@pytest.mark.parametrize(
+@each(
     "sentence",
     [
         "revenue is never negative when status is paid",
@@ -175,7 +177,7 @@ FRAME = pd.DataFrame(
 )
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "bad"),
     [
         (check("n", "greater_than", value=1), 2),
@@ -228,6 +230,7 @@ def test_numbers_of_rows_are_checked() -> None:
     )
 
 
+@each("any_frame", FRAMES.values(), ids=[*FRAMES])
 def test_every_kind_of_check_survives_every_table(any_frame: pd.DataFrame) -> None:
     for label in any_frame.columns[:3]:
         for kind in ("greater_than", "regex", "isin", "not_null", "unique"):
@@ -240,7 +243,7 @@ def test_a_pattern_that_doubles_its_work_with_each_character_ends_at_once() -> N
     assert not evaluate(check("s", "regex", pattern="(a+)+$"), hostile).passed
 
 
-@pytest.mark.parametrize("pattern", [r"\w+$", "(?i)ä", r"(a)\1", "(?=a)"])
+@each("pattern", [r"\w+$", "(?i)ä", r"(a)\1", "(?=a)"])
 def test_a_pattern_that_may_mean_something_else_here_is_left_to_the_sandbox(pattern: str) -> None:
     with pytest.raises(Undecided):
         evaluate(check("s", "regex", pattern=pattern), pd.DataFrame({"s": ["ä", "a"]}))

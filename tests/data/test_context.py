@@ -19,6 +19,8 @@ from autocoder_jupyter.data.context import build_context
 from autocoder_jupyter.data.tokens import estimate_tokens
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.types import Dir, File
+from tests.cases import each
+from tests.data.conftest import COLUMNS, FRAMES
 
 SHARES = ("rows", "stats", "schema")
 MAX_CHARACTERS, MAX_TOKENS = 16_000, 4_000
@@ -29,7 +31,8 @@ def assert_bounded(text: str) -> None:
     assert estimate_tokens(text) <= MAX_TOKENS
 
 
-@pytest.mark.parametrize("share", SHARES)
+@each("share", SHARES)
+@each("any_frame", FRAMES.values(), ids=[*FRAMES])
 def test_every_table_is_described(any_frame: pd.DataFrame, share: Any) -> None:
     context = build_context({"t": any_frame}, share=share)
     assert_bounded(context.text)
@@ -38,7 +41,8 @@ def test_every_table_is_described(any_frame: pd.DataFrame, share: Any) -> None:
     assert "no statistics" not in context.text
 
 
-@pytest.mark.parametrize("share", SHARES)
+@each("share", SHARES)
+@each("any_series", COLUMNS.values(), ids=[*COLUMNS])
 def test_every_series_is_described(any_series: pd.Series[Any], share: Any) -> None:
     context = build_context({"s": any_series}, share=share)
     assert "Series, 4 rows" in context.text
@@ -72,6 +76,7 @@ def test_no_form_dtype_or_index_of_a_text_tells_a_text(share: Any) -> None:
         assert "canary" not in text
 
 
+@each("any_frame", FRAMES.values(), ids=[*FRAMES])
 def test_the_text_is_the_same_twice(any_frame: pd.DataFrame) -> None:
     assert build_context({"t": any_frame}).text == build_context({"t": any_frame.copy()}).text
 
@@ -180,7 +185,7 @@ def test_dense_foreign_text_fits() -> None:
     assert_bounded(build_context({"t": frame}).text)
 
 
-@pytest.mark.parametrize("count", [2, 10, 30, 60])
+@each("count", [2, 10, 30, 60])
 def test_many_samples_share_the_room(count: int) -> None:
     frame = pd.DataFrame(
         np.random.default_rng(1).normal(size=(100, 30)), columns=[f"column number {i}" for i in range(30)]
@@ -200,7 +205,7 @@ def test_a_small_table_is_told_in_full_beside_a_large_one() -> None:
     assert "left out for length" in context.text
 
 
-@pytest.mark.parametrize("rows", [0, 1, 2, 3, 10, 10**9])
+@each("rows", [0, 1, 2, 3, 10, 10**9])
 def test_any_number_of_sample_rows_works(rows: int) -> None:
     frame = pd.DataFrame({"a": range(50)})
     text = build_context({"t": frame}, max_sample_rows=rows).text
@@ -434,8 +439,8 @@ def test_no_samples_give_no_text() -> None:
 CARD, MAIL = "4111 1111 1111 1111", "alice.private@example.com"
 
 
-@pytest.mark.parametrize("share", SHARES)
-@pytest.mark.parametrize(
+@each("share", SHARES)
+@each(
     "sample",
     [
         pd.DataFrame({MAIL: [1.5, 2.5], CARD: [1, 2], "n": [1, 2]}),

@@ -5,24 +5,27 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from autocoder_jupyter.data.columns_read import ColumnsRead
 from autocoder_jupyter.data.drift import check_drift, restore_dtypes, shape_of, unread_drift
+from tests.cases import each
+from tests.data.conftest import COLUMNS, FRAMES
 
 BASE = pd.DataFrame({"n": [1, 2], "x": [1.5, 2.5], "s": ["a", "b"], "t": pd.to_datetime(["2024-01-01", "2024-01-02"])})
 
 
+@each("any_frame", FRAMES.values(), ids=[*FRAMES])
 def test_every_table_agrees_with_its_own_shape(any_frame: pd.DataFrame) -> None:
     shape = json.loads(json.dumps(shape_of(any_frame)))
     assert check_drift("t", any_frame, shape) is None
 
 
+@each("any_series", COLUMNS.values(), ids=[*COLUMNS])
 def test_every_series_agrees_with_its_own_shape(any_series: pd.Series[Any]) -> None:
     assert check_drift("s", any_series, json.loads(json.dumps(shape_of(any_series)))) is None
 
 
-@pytest.mark.parametrize(
+@each(
     "other",
     [
         BASE.head(0),
@@ -47,7 +50,7 @@ def test_what_a_function_can_take_is_no_drift(other: pd.DataFrame) -> None:
     assert check_drift("sales", other, shape_of(BASE)) is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("other", "words"),
     [
         (BASE.drop(columns="n"), "lacks 'n'"),
@@ -110,7 +113,7 @@ def test_what_changed_in_columns_that_are_not_read_is_said_apart() -> None:
     assert "'x'" in str(check_drift("sales", BASE.drop(columns="x"), shape_of(BASE), reads))
 
 
-@pytest.mark.parametrize("form", [object, "category", {"n": "float64"}, {"n": "float32", "t": "datetime64[s]"}])
+@each("form", [object, "category", {"n": "float64"}, {"n": "float32", "t": "datetime64[s]"}])
 def test_a_difference_of_form_alone_is_taken_away_without_touching_the_frame(form: Any) -> None:
     given = BASE.astype(form)
     before = given.copy()

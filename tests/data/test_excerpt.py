@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pandas as pd
 
-from autocoder_jupyter.data.overview import EXCERPT_COLUMNS, ROWS, excerpt
+from autocoder_jupyter.data.overview import EXCERPT_COLUMNS, EXCERPT_ROWS, excerpt
 
 
 def test_the_first_rows_as_short_texts() -> None:
@@ -12,7 +12,7 @@ def test_the_first_rows_as_short_texts() -> None:
         {"day": pd.to_datetime(["2024-01-01"] * 30), "x": [1 / 3] * 30, "n": [7] * 30, "long": ["y" * 500] * 30}
     )
     found = excerpt(frame)
-    assert found.headings == ("day", "x", "n", "long") and len(found.rows) == ROWS and found.cut
+    assert found.headings == ("day", "x", "n", "long") and len(found.rows) == EXCERPT_ROWS and found.cut
     assert found.rows[0][:3] == ("2024-01-01", "0.3333", "7") and len(found.rows[0][3]) < 80
     assert found.numeric == (False, True, True, False) and found.size == "30 rows × 4 columns"
 
@@ -42,9 +42,9 @@ def test_numbers_have_as_many_digits_as_a_person_reads() -> None:
 def test_a_number_is_masked_before_it_is_rounded() -> None:
     card = 4111111111111111.5
     seen: list[str] = []
-    excerpt(pd.Series([card]), tell=lambda texts: seen.extend(texts) or texts)
+    excerpt(pd.Series([card]), mask=lambda texts: seen.extend(texts) or texts)
     assert seen[0] == "4111111111111111.5"
-    assert excerpt(pd.Series([1.23456789]), tell=lambda texts: ["1.234567[masked]"]).rows == (("1.234567[masked]",),)
+    assert excerpt(pd.Series([1.23456789]), mask=lambda texts: ["1.234567[masked]"]).rows == (("1.234567[masked]",),)
 
 
 def test_an_index_that_says_something_comes_first() -> None:
@@ -67,7 +67,7 @@ def test_each_level_of_an_index_is_a_column_and_the_levels_of_a_heading_are_one_
     unnamed = pd.DataFrame([[1, 2]], index=pd.MultiIndex.from_tuples([("a", 1)]), columns=pd.MultiIndex.from_tuples(
         [("region", ""), ("sum", 2024)]))  # fmt: skip
     assert excerpt(unnamed).headings == ("", "", "region", "sum / 2024")
-    assert excerpt(unnamed, tell=lambda texts: [f"<{text}>" for text in texts]).rows == (("<a>", "<1>", "<1>", "<2>"),)
+    assert excerpt(unnamed, mask=lambda texts: [f"<{text}>" for text in texts]).rows == (("<a>", "<1>", "<1>", "<2>"),)
     deep = pd.DataFrame({"n": [1]}, index=pd.MultiIndex.from_tuples([tuple(range(30))]))
     assert len(excerpt(deep).headings) == EXCERPT_COLUMNS + 1 and excerpt(deep).cut
 

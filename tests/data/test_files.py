@@ -14,6 +14,7 @@ from autocoder_jupyter.data.context import build_context
 from autocoder_jupyter.data.files import DirProfile, FileProfile, describe_path
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.types import Dir, File
+from tests.cases import each
 
 
 def describe(path: Path) -> FileProfile:
@@ -22,7 +23,7 @@ def describe(path: Path) -> FileProfile:
     return profile
 
 
-@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+@each("delimiter", [",", ";", "\t", "|"])
 def test_the_delimiter_is_found(tmp_path: Path, delimiter: str) -> None:
     path = tmp_path / "data.csv"
     path.write_text("\n".join(delimiter.join(row) for row in [["id", "name"], ["1", "a b"], ["2", "c"]]))
@@ -31,7 +32,7 @@ def test_the_delimiter_is_found(tmp_path: Path, delimiter: str) -> None:
     assert list(frame.columns) == ["id", "name"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("raw", "words"),
     [
         ("name;stra\u00dfe\nM\u00fcller;x\n".encode("cp1252"), "encoding='cp1252'"),

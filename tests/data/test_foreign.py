@@ -12,6 +12,7 @@ from autocoder_jupyter.data.capture import capture, converted, original_kind, re
 from autocoder_jupyter.data.context import build_context
 from autocoder_jupyter.data.overview import overview
 from autocoder_jupyter.errors import InvalidRequest
+from tests.cases import each
 
 BIG = 2**53 + 1
 SALES = pl.DataFrame(
@@ -78,12 +79,12 @@ def test_any_library_with_the_interchange_protocol_is_taken() -> None:
 
 
 def test_a_library_that_fails_is_quoted() -> None:
-    with pytest.raises(InvalidRequest, match="Broken cannot be made a pandas table") as refused:
+    with pytest.raises(InvalidRequest, match="Broken cannot be converted to a pandas table") as refused:
         capture(Broken())
     assert "OSError: the server is gone" in refused.value.why
 
 
-@pytest.mark.parametrize("value", [1, "x", None, [1], pd.DataFrame, pl.DataFrame, pd.DataFrame({"a": [1]})])
+@each("value", [1, "x", None, [1], pd.DataFrame, pl.DataFrame, pd.DataFrame({"a": [1]})])
 def test_anything_else_is_left_alone(value: Any) -> None:
     assert converted(value) is None
 
@@ -121,9 +122,9 @@ def test_an_index_with_the_name_of_a_column_is_a_column_beside_it() -> None:
 
 
 def test_a_library_that_makes_no_tables_here_says_so() -> None:
-    with pytest.raises(InvalidRequest, match="cannot be given back as cudf DataFrame"):
+    with pytest.raises(InvalidRequest, match="cannot be converted to cudf DataFrame"):
         restored(pd.DataFrame({"a": [1]}), "cudf DataFrame")
-    with pytest.raises(InvalidRequest, match="cannot be made a table of pyarrow"):
+    with pytest.raises(InvalidRequest, match="cannot be converted to a table of pyarrow"):
         restored(pd.DataFrame({"a": [1, "x"]}, dtype=object), "pyarrow Table")
 
 

@@ -12,15 +12,15 @@ import pytest
 from autocoder_jupyter.codec import decode, encode
 from autocoder_jupyter.data.overview import (
     CARD_CHARACTERS,
-    CHARACTERS,
     FIGURE_CHARACTERS,
-    GLIMPSE_COLUMNS,
-    GLIMPSE_ROWS,
+    PREVIEW_CHARACTERS,
+    PREVIEW_COLUMNS,
+    PREVIEW_ROWS,
     TOO_LARGE,
     glimpses,
 )
 from autocoder_jupyter.display.live import card_html
-from autocoder_jupyter.display.verified import glimpse_blocks, output_blocks
+from autocoder_jupyter.display.outputs import glimpse_blocks, output_blocks
 from autocoder_jupyter.run.events import Finished, SampleOutputs
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.types import Figure
@@ -28,6 +28,7 @@ from autocoder_jupyter.types.records import Glimpse
 from autocoder_jupyter.view.as_html import blocks_html, document_html
 from autocoder_jupyter.view.as_text import blocks_text
 from autocoder_jupyter.view.document import Document, Row, Section
+from tests.cases import each
 
 
 def seen(value: Any, **secrets: str) -> Glimpse:
@@ -37,8 +38,8 @@ def seen(value: Any, **secrets: str) -> Glimpse:
 
 def test_a_table_is_its_first_rows_and_no_more() -> None:
     table = seen(pd.DataFrame([["x" * 500] * 30] * 1000)).table
-    assert table is not None and (len(table.rows), len(table.headings)) == (GLIMPSE_ROWS, GLIMPSE_COLUMNS)
-    assert table.size == "1,000 rows × 30 columns" and len(table.rows[0][0]) < CHARACTERS + 10
+    assert table is not None and (len(table.rows), len(table.headings)) == (PREVIEW_ROWS, PREVIEW_COLUMNS)
+    assert table.size == "1,000 rows × 30 columns" and len(table.rows[0][0]) < PREVIEW_CHARACTERS + 10
 
 
 def test_private_values_and_secrets_are_replaced_before_anything_is_cut() -> None:
@@ -50,7 +51,7 @@ def test_private_values_and_secrets_are_replaced_before_anything_is_cut() -> Non
     assert labels is not None and "example.com" not in str(labels)
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "text"),
     [
         pytest.param("", "(empty)", id="empty text"),
@@ -156,7 +157,7 @@ def returned(value: Any) -> Figure:
     return Figure(**vars(decode(encoded.header, memoryview(b"".join(encoded.buffers)), folder=Path(), trusted=False)))
 
 
-@pytest.mark.parametrize(
+@each(
     "made",
     [
         pytest.param(lambda _: [of_matplotlib(points=False)] * 6, id="six of five lines"),

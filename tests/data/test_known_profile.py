@@ -24,7 +24,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
         return profile_frame(value, *args, **more)
 
     monkeypatch.setattr(module, "profile_frame", counted)
-    monkeypatch.setattr(module, "_kept", type(module._kept)())
+    monkeypatch.setattr(module, "_cache", type(module._cache)())
     yield tables
 
 
@@ -69,18 +69,18 @@ def test_a_table_and_the_column_of_it_have_profiles_of_their_own(made: list[Any]
 
 
 def test_only_the_last_few_are_kept_and_no_large_one(made: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_KEPT_TABLES", 2)
-    monkeypatch.setattr(module, "_KEPT_CELLS", 10)
+    monkeypatch.setattr(module, "_CACHED_TABLES", 2)
+    monkeypatch.setattr(module, "_CACHED_CELLS", 10)
     for rows in (1, 2, 3, 1, 3):
         known_profile(pd.DataFrame({"n": range(rows)}))
     assert [len(each) for each in made] == [1, 2, 3, 1]
     for _ in range(2):
         known_profile(pd.DataFrame({"n": range(11)}))
-    assert [len(each) for each in made[4:]] == [11, 11] and len(module._kept) == 2
+    assert [len(each) for each in made[4:]] == [11, 11] and len(module._cache) == 2
 
 
 def test_a_table_that_cannot_cross_is_profiled_each_time(made: list[Any]) -> None:
     frame = pd.DataFrame({"what": [object(), object()]})
     for _ in range(2):
         assert known_profile(frame).rows == 2
-    assert len(made) == 2 and not module._kept
+    assert len(made) == 2 and not module._cache

@@ -13,6 +13,7 @@ import pytest
 from autocoder_jupyter.data.overview import BINS, COLUMNS, overview
 from autocoder_jupyter.types import Dir, File
 from autocoder_jupyter.types.records import ColumnOverview
+from tests.cases import each
 
 
 def column(values: Any, share: Any = None, name: str = "x") -> ColumnOverview:
@@ -55,7 +56,7 @@ def test_times_lie_on_a_line() -> None:
     assert hours.bars[0].label.startswith("2024-01-01 08:00 – ")
 
 
-@pytest.mark.parametrize(
+@each(
     "values",
     [
         pd.to_timedelta(range(50), unit="h"),
@@ -83,7 +84,7 @@ def test_texts_that_never_repeat_are_told_by_example() -> None:
     assert found.drawing == "none" and dict(found.facts)["e.g."].startswith("one, ")
 
 
-@pytest.mark.parametrize(
+@each(
     "values",
     [
         [],

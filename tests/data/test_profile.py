@@ -11,6 +11,7 @@ from autocoder_jupyter.data.column_profile import ColumnProfile
 from autocoder_jupyter.data.profile import profile_frame
 from autocoder_jupyter.data.sample import sample_positions
 from autocoder_jupyter.data.text_formats import percent, text_formats
+from tests.cases import each
 
 
 def column(values: object) -> ColumnProfile:
@@ -49,7 +50,7 @@ def test_repeated_rows_are_counted() -> None:
     assert profile_frame(pd.DataFrame({"a": [{"b": 1}, {"b": 1}]})).duplicates in (1, None)
 
 
-@pytest.mark.parametrize(
+@each(
     ("texts", "phrase"),
     [
         (["2024-01-31", "2024-02-01"], "dates %Y-%m-%d"),
@@ -93,7 +94,7 @@ def test_forms_of_text_are_named(texts: list[str], phrase: str) -> None:
     assert phrase in text_formats(texts)
 
 
-@pytest.mark.parametrize(
+@each(
     ("texts", "misleading"),
     [
         (["20249999", "20248888"], "dates"),
@@ -159,7 +160,7 @@ def test_an_object_column_of_numbers_with_late_texts_is_no_column_of_numbers() -
     assert re.fullmatch(r"cells are int \(\d+%\), str \(\d+%\)", column([1] * 6_000 + ["n/a"] * 4_000).formats[0])
 
 
-@pytest.mark.parametrize(
+@each(
     ("part", "whole", "text"),
     [(0, 5, "0%"), (5, 5, "100%"), (9_999, 10_000, ">99%"), (1, 10_000, "<0.1%"), (5, 900, "0.6%"), (1, 3, "33%")],
 )
@@ -195,9 +196,7 @@ def test_bounds_are_short_and_written_numbers_whole() -> None:
     assert (found.low, found.high) == ("-3.874389", "712345678.9")
 
 
-@pytest.mark.parametrize(
-    ("rows", "count"), [(0, 5), (10, 0), (10, 1), (10, 10), (10, 99), (1_000, 400), (10**6, 5_000), (7, 6)]
-)
+@each(("rows", "count"), [(0, 5), (10, 0), (10, 1), (10, 10), (10, 99), (1_000, 400), (10**6, 5_000), (7, 6)])
 def test_sampled_positions_are_different_sorted_and_as_many_as_asked(rows: int, count: int) -> None:
     positions = sample_positions(rows, count)
     assert len(positions) == min(rows, count)

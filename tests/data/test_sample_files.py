@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.data.withheld import MOST_CELLS, WithheldColumns, sample_files
+from autocoder_jupyter.data.withheld import MOST_FILE_CELLS, WithheldColumns, sample_files
 from autocoder_jupyter.types import File
 
 SALES = pd.DataFrame(
@@ -48,7 +48,7 @@ def test_no_more_rows_than_the_model_may_see() -> None:
     many = pd.DataFrame({"n": range(10_000)})
     assert len(rows(sample_files({"sales": many}, share="rows", max_sample_rows=7))) == 1 + 7
     assert sample_files({"sales": many}, share="rows", max_sample_rows=0) == {}
-    wide = pd.DataFrame(np.zeros((100, MOST_CELLS // 10)))
+    wide = pd.DataFrame(np.zeros((100, MOST_FILE_CELLS // 10)))
     assert len(rows(sample_files({"sales": wide}, share="rows", max_sample_rows=100))) == 1 + 10
 
 

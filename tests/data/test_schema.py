@@ -9,6 +9,8 @@ import pytest
 from autocoder_jupyter.data.checks import ColumnCheck
 from autocoder_jupyter.data.schema import schema_source as source_of_record
 from autocoder_jupyter.data.schema import table_schema
+from tests.cases import each
+from tests.data.conftest import COLUMNS, FRAMES
 
 
 def schema_source(value: Any, checks: Any = ()) -> str:
@@ -21,10 +23,12 @@ def schema_of(source: str) -> Any:
     return namespace["schema"]
 
 
+@each("any_frame", FRAMES.values(), ids=[*FRAMES])
 def test_the_schema_of_every_table_accepts_it(any_frame: pd.DataFrame) -> None:
     schema_of(schema_source(any_frame)).validate(any_frame)
 
 
+@each("any_series", COLUMNS.values(), ids=[*COLUMNS])
 def test_the_schema_of_every_series_accepts_it(any_series: pd.Series[Any]) -> None:
     schema_of(schema_source(any_series)).validate(any_series)
 
@@ -48,7 +52,7 @@ FRAME = pd.DataFrame(
 )
 
 
-@pytest.mark.parametrize(
+@each(
     ("column", "parameters"),
     [
         ("n", {"kind": "greater_than", "value": 0}),

@@ -12,6 +12,7 @@ from autocoder_jupyter.data.context import build_context
 from autocoder_jupyter.data.withheld import WithheldColumns
 from autocoder_jupyter.request import Share
 from autocoder_jupyter.types import File
+from tests.cases import each
 
 NOTE = "Of the 1,135,291 total identity cases reported, 12 % were from another source, and only rows of type A count."
 
@@ -85,7 +86,7 @@ def test_what_a_comma_means_is_settled_by_the_other_columns_of_a_table(other: li
 EITHER = "numbers like 1,234 (a thousands comma or a decimal one)"
 
 
-@pytest.mark.parametrize(
+@each(
     ("others", "meant"),
     [
         ([["1.234,50", "7,25"]], "numbers with a decimal comma, as other tables show"),

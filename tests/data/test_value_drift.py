@@ -13,6 +13,7 @@ import pytest
 from autocoder_jupyter.data.columns_read import ColumnsRead
 from autocoder_jupyter.data.value_drift import TableValues, recorded_values, value_drift, value_profile
 from autocoder_jupyter.data.withheld import WithheldColumns
+from tests.cases import each
 
 NOTHING = WithheldColumns()
 
@@ -49,7 +50,7 @@ def test_new_rows_of_the_same_kind_are_no_difference() -> None:
         assert told(sales(seed=seed), is_sample=True, show_values=True) == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("now", "what", "words"),
     [
         pytest.param(changed("price", lambda f: np.nan, 0.6), "missing", "% of the rows; recorded: 2 %.", id="missing"),
@@ -112,7 +113,7 @@ def test_infinite_numbers_are_not_missing() -> None:
     assert price.missing == 0
 
 
-@pytest.mark.parametrize(
+@each(
     "column",
     [
         pd.array([1, None] * 50, dtype="Int64"),
@@ -167,7 +168,7 @@ def test_small_tables_record_their_number_of_rows_only() -> None:
     assert value_profile(sales(29), "rows", NOTHING) == TableValues(rows=29)
 
 
-@pytest.mark.parametrize(
+@each(
     "record",
     [
         None,
@@ -184,7 +185,7 @@ def test_a_record_that_is_not_as_we_write_it_is_not_used(record: Any) -> None:
     assert recorded_values(record) is None
 
 
-@pytest.mark.parametrize(
+@each(
     "column",
     [
         {"label": "'price'", "kind": "number", "low": 5, "high": -5, "edges": [1, 0], "below": [0.5]},
@@ -200,7 +201,7 @@ def test_a_record_that_is_not_as_we_write_it_is_not_used(record: Any) -> None:
         {"label": "'region'", "kind": "text", "values": [["n" * 10_000_000, 1]]},
     ],
 )
-@pytest.mark.parametrize("rows", [0, 500, pytest.param(10**400, id="more than a float can be")])
+@each("rows", [0, 500, pytest.param(10**400, id="more than a float can be")])
 def test_a_hostile_record_compares_without_an_error(column: Any, rows: int) -> None:
     then = recorded_values({"rows": rows, "compared": rows, "columns": [column]})
     for found in value_drift("sales", sales(), then, show_values=True) if then else ():

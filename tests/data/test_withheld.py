@@ -9,13 +9,14 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.codemode.tables import Sight, frame_of
+from autocoder_jupyter.codemode.tables import Visibility, frame_of
 from autocoder_jupyter.data.context import build_context
 from autocoder_jupyter.data.drift import shape_of
 from autocoder_jupyter.data.withheld import WithheldColumns
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.settings.config import Share
 from autocoder_jupyter.types import File
+from tests.cases import each
 
 SALES = pd.DataFrame(
     {
@@ -39,8 +40,8 @@ def test_of_a_hidden_column_neither_name_nor_value_is_told(share: Share) -> None
     assert "price" in text and "margin" in text
 
 
-@pytest.mark.parametrize("share", ["rows", "stats", "schema"])
-@pytest.mark.parametrize(
+@each("share", ["rows", "stats", "schema"])
+@each(
     ("column", "values"),
     [("salary band", ("canary",)), ("margin", ("871", "872", "873")), ("code", ("k1x", "k2x"))],
 )
@@ -60,8 +61,8 @@ def test_what_is_missing_or_different_in_a_masked_column_is_still_counted() -> N
     assert "float64" in line and "1 missing" in line
 
 
-@pytest.mark.parametrize("share", ["rows", "stats"])
-@pytest.mark.parametrize("as_series", [True, False])
+@each("share", ["rows", "stats"])
+@each("as_series", [True, False])
 def test_that_a_value_is_in_a_masked_column_is_not_told(share: Share, as_series: bool) -> None:
     people = pd.DataFrame({"code": range(1_000, 1_040), "v": range(40)})
     one = pd.DataFrame({"Code": [1_007], "w": [1]})
@@ -149,5 +150,5 @@ def test_the_fill_value_of_a_sparse_column_is_a_value(mask: list[str], share: Sh
     sparse = pd.arrays.SparseArray([871.0, 871.0, 872.0], fill_value=871.0)
     for value in (pd.DataFrame({"price": sparse}), pd.Series(sparse, name="price")):
         assert "871" not in told(value, mask=mask, share=share) and "871" not in str(shape_of(value))
-    frame = frame_of(pd.DataFrame({"price": sparse}), "sales", Sight(share, mask=frozenset(mask)))
+    frame = frame_of(pd.DataFrame({"price": sparse}), "sales", Visibility(share, mask=frozenset(mask)))
     assert frame.dtypes == {"price": "Sparse[float64]"}

@@ -4,16 +4,15 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from autocoder_jupyter.display.actions import ACTIONS, buttons, limit_flag, possible, raised_limit
 from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.run.function_run import FunctionRun
+from tests.cases import each
 
 FUNCTION, TOOLS = FunctionRun("growth"), CodeRun("rates")
 
 
-@pytest.mark.parametrize(
+@each(
     ("state", "offered"),
     [
         (FunctionRun("growth"), ("cancel",)),
@@ -35,7 +34,7 @@ def test_a_card_has_the_buttons_that_help(state: Any, offered: tuple[str, ...]) 
     assert set(offered) <= set(possible(state))
 
 
-@pytest.mark.parametrize("phase", ["running", "waiting", "ready", "failed", "cancelled", "over_budget"])
+@each("phase", ["running", "waiting", "ready", "failed", "cancelled", "over_budget"])
 def test_an_answer_of_tools_is_never_called_inserted_or_exported(phase: Any) -> None:
     of_functions = {"call", "insert-call", "insert-code", "edit-code", "export"}
     assert not of_functions & set(possible(CodeRun("rates", phase=phase)))
@@ -69,7 +68,7 @@ def test_each_action_is_a_command_of_the_page() -> None:
     assert "approve" in used and used <= commands | {"new-cell", "open-panel"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("limit", "needs", "raised"),
     [(4, 0, 8), (0.5, 0.1, 1.0), (0.001, 0.0312, 0.063), (2500, 61_234, 130_000)],
     ids=["twice", "enough", "dollars", "tokens"],

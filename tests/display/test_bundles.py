@@ -21,6 +21,7 @@ from autocoder_jupyter.run import events as code_events
 from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.types import CodePlan, Evidence, TestOutcome, Usage
+from tests.cases import each
 
 BEGUN = FunctionRun("growth").apply(events.StageStarted("plan", 1, 3), 0.2)
 PASSED = TestOutcome(id="test_a", outcome="passed")
@@ -42,7 +43,7 @@ def test_a_card_says_which_run_it_is_of_to_our_page_only() -> None:
     assert card_bundle(ended, 7.5, for_page=True)[FOLLOWED]["finished"] is True
 
 
-@pytest.mark.parametrize(
+@each(
     "event",
     [
         events.StageFinished("plan", 1, True),

@@ -42,6 +42,7 @@ from autocoder_jupyter.types import (
 from autocoder_jupyter.types.records import STAGES, Excerpt, Glimpse, StageName
 from autocoder_jupyter.view.as_html import document_html
 from autocoder_jupyter.view.markup import style
+from tests.cases import each
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=y>\"'&\x1b[31mred\x1b]0;title\x07\u202egnp\x00"
 
@@ -243,7 +244,7 @@ def test_a_slow_first_attempt_is_called_slow() -> None:
 PLAN = CodePlan(description="d", approach="a", assumptions=("month of the order date",))
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "expected"),
     [
         pytest.param({"phase": "ready"}, ["Ready", "assumes: month of the order date"], id="ready"),
@@ -458,7 +459,7 @@ def test_a_ready_card_shows_the_first_rows_of_each_output(read: Any) -> None:
     assert "  output best_month: 2024-12" in lines
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "typed"),
     [
         ({"phase": "ready"}, ["growth.run(sales) runs it", "%autocode insert growth", "growth shows the whole result"]),

@@ -22,6 +22,7 @@ from autocoder_jupyter.run.events import (
 )
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.types import TestOutcome
+from tests.cases import each
 from tests.display.test_card import HOSTILE, hostile_state
 
 WRITING = (StageStarted("code", 1, 3), StageStarted("tests", 1, 3))
@@ -110,7 +111,7 @@ def test_tests_are_listed_as_they_report_with_the_one_that_runs(read: Any) -> No
     assert "one row a month" in page.text and "assert 1 == 2" in page.text
 
 
-@pytest.mark.parametrize("done", range(len(SIX) + 1))
+@each("done", range(len(SIX) + 1))
 def test_the_test_that_runs_is_always_in_view(done: int, read: Any) -> None:
     reported = (TestReported(TestOutcome(id=name, outcome="passed")) for name in SIX[:done])
     page = read(render_html(fold(StageStarted("run", 1, 3), TestsCollected(SIX), *reported)))

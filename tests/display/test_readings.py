@@ -8,11 +8,11 @@ from collections.abc import Iterable
 import pytest
 
 from autocoder_jupyter.display.inspector import document
-from autocoder_jupyter.display.inspector.conversation import SAVED, conversation_section
+from autocoder_jupyter.display.inspector.conversation import CONVERSATION_SAVED, conversation_section
 from autocoder_jupyter.display.inspector.evidence import opinion_section
 from autocoder_jupyter.display.inspector.subject import Subject
 from autocoder_jupyter.display.live import card_html, card_text
-from autocoder_jupyter.display.parts import opinion_blocks
+from autocoder_jupyter.display.verified import opinion_blocks
 from autocoder_jupyter.run.events import Finished, OpinionGiven, StageFinished
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.types import Difference, Exchange, Reading, Report, SecondOpinion, Usage
@@ -194,5 +194,5 @@ def test_the_inspector_shows_each_difference_the_smallest_input_the_sum_and_the_
 def test_the_conversation_has_a_line_of_its_own_for_what_it_took() -> None:
     said = Exchange(stage="second", key="k", model="m", messages=(), answer="", usage=DIFFERS.usage)
     report = Report(name="growth", run_id="r", prompt="", success=True, second_opinion=DIFFERS, usage=DIFFERS.usage)
-    told = words(conversation_section(report.model_copy(update={"conversation_history": (said,)}), SAVED))
+    told = words(conversation_section(report.model_copy(update={"conversation_history": (said,)}), CONVERSATION_SAVED))
     assert re.search(r"second opinion only\s+2\.0K\s+0\s+300", told)

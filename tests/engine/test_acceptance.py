@@ -15,6 +15,7 @@ from autocoder_jupyter.engine.sample_run import run_checks
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.request import Example
 from autocoder_jupyter.types import CodePlan, OutputSpec, Secret
+from tests.cases import each
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced, sales
 
 WRONG = CODE.replace(".sum())", ".sum()) + 1.0")
@@ -167,7 +168,7 @@ async def test_several_outputs_come_to_own_tests_by_name(runner: Runner) -> None
     assert produced.report.success, produced.report.error
 
 
-@pytest.mark.parametrize(
+@each(
     ("source", "words"),
     [
         pytest.param("def test_x(:\n    pass", "are not valid Python", id="no Python"),

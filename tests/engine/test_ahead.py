@@ -13,7 +13,7 @@ import pytest
 from autocoder_jupyter.engine.evidence.mutation import MutationTrial
 from autocoder_jupyter.engine.evidence.sides import Answer as Outputs
 from autocoder_jupyter.engine.evidence.sides import Side, _key
-from autocoder_jupyter.engine.first_run import Ahead
+from autocoder_jupyter.engine.first_run import EvidenceAhead
 from tests.engine.test_scenarios import WRONG, diagnosis, fix
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced
 from tests.scripted_model import Answer
@@ -40,13 +40,13 @@ async def generated(runner: Runner, tests: Answer, *codes: str, **more: Any) -> 
 @pytest.fixture
 def done(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """Set when everything is done that can be done ahead."""
-    ended, begin = threading.Event(), Ahead.begin
+    ended, begin = threading.Event(), EvidenceAhead.begin
 
-    def begin_and_tell(ahead: Ahead, *args: Any) -> None:
+    def begin_and_tell(ahead: EvidenceAhead, *args: Any) -> None:
         begin(ahead, *args)
         asyncio.gather(*ahead._tasks).add_done_callback(lambda _: ended.set())
 
-    monkeypatch.setattr(Ahead, "begin", begin_and_tell)
+    monkeypatch.setattr(EvidenceAhead, "begin", begin_and_tell)
     return ended
 
 
@@ -98,14 +98,14 @@ async def test_what_was_done_for_code_that_was_changed_is_not_used(runner: Runne
 async def test_the_tests_do_not_wait_for_a_call_that_does_not_end(
     runner: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    inputs, begun = Ahead._inputs, threading.Event()
+    inputs, begun = EvidenceAhead._inputs, threading.Event()
 
-    def with_an_endless_one(ahead: Ahead) -> Iterator[Mapping[str, Any]]:
+    def with_an_endless_one(ahead: EvidenceAhead) -> Iterator[Mapping[str, Any]]:
         begun.set()
         yield {"sales": pd.DataFrame({"price": [-12345.0], "quantity": [1]})}
         yield from inputs(ahead)
 
-    monkeypatch.setattr(Ahead, "_inputs", with_an_endless_one)
+    monkeypatch.setattr(EvidenceAhead, "_inputs", with_an_endless_one)
     monkeypatch.setattr("autocoder_jupyter.engine.first_run.SLOWEST", 3600.0)
     produced = await generated(runner, Answer(fenced(TESTS), hold=begun), STUCK)
     assert produced.report.success and produced.opinion.state == "agree"

@@ -8,17 +8,17 @@ import pytest
 
 from autocoder_jupyter.engine.budget import LEAST_ANSWER, Budget
 from autocoder_jupyter.errors import BudgetSpent
-from autocoder_jupyter.models.protocol import Worst
+from autocoder_jupyter.models.protocol import WorstCase
 from autocoder_jupyter.types import Usage
 
 
-def request(question: int = 1000, answer: int = 8000, price: float | None = 0.00001) -> Worst:
+def request(question: int = 1000, answer: int = 8000, price: float | None = 0.00001) -> WorstCase:
     """A request with this number of tokens, at this price per token."""
     cost = (None, None) if price is None else (question * price, answer * price)
-    return Worst(Usage(input_tokens=question, cost=cost[0]), Usage(output_tokens=answer, cost=cost[1]))
+    return WorstCase(Usage(input_tokens=question, cost=cost[0]), Usage(output_tokens=answer, cost=cost[1]))
 
 
-async def room_of(budget: Budget, worst: Worst, **used: Any) -> int | None:
+async def room_of(budget: Budget, worst: WorstCase, **used: Any) -> int | None:
     """Make a request. Returns the maximum length of its answer."""
     async with budget.reserve(worst) as grant:
         if used:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from graphlib import TopologicalSorter
 
 import grimp
-import pytest
+
+from tests.cases import each
 
 
-@pytest.mark.parametrize("package", ["engine", "engines", "models", "sandbox"])
+@each("package", ["engine", "engines", "models", "sandbox"])
 def test_no_module_imports_itself_through_others(package: str) -> None:
     graph = grimp.build_graph("autocoder_jupyter")
     inside = {name for name in graph.modules if name.startswith(f"autocoder_jupyter.{package}.")}

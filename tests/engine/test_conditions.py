@@ -34,6 +34,7 @@ from autocoder_jupyter.sandbox.protocol import Program, Worker
 from autocoder_jupyter.settings.choices import EFFORTS
 from autocoder_jupyter.types import ColumnSpec, Dependence, InputSpec, OutputSpec, TypeName
 from autocoder_jupyter.types.evidence import ZONE
+from tests.cases import each
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced
 from tests.scripted_model import Script
 
@@ -51,7 +52,7 @@ import pandas as pd
 """
 
 
-@pytest.mark.parametrize(
+@each(
     ("expression", "what"),
     [
         ("pd.Timestamp.now()", CLOCK),
@@ -71,7 +72,7 @@ def test_what_the_code_reads_is_found_with_its_line(expression: str, what: str) 
     assert reads(f"def run(x):\n    return {expression}\n") == {what: (2,)}
 
 
-@pytest.mark.parametrize(
+@each(
     "expression",
     ["np.random.default_rng(3)", "x.sample(3, random_state=1)", "pd.to_datetime(x['day'])", "x['now'].today", "x.time"],
 )
@@ -451,7 +452,7 @@ async def test_what_the_plan_says_of_parts_is_tried_and_told(runner: Runner) -> 
     assert report.success and report.evidence.strength is not None, produced.error
     assert not report.evidence.strength.broken, "a doubt about the plan is none about the function"
     assert verified(report.evidence, report.second_opinion, 1).lacks == ()
-    assert "Two solutions that agree say not." in told_of(produced)
+    assert "Two agreeing solutions contradict this." in told_of(produced)
 
 
 async def test_of_a_total_that_the_plan_calls_the_same_for_a_repeated_sample_two_solutions_say_not(
@@ -464,7 +465,7 @@ async def test_of_a_total_that_the_plan_calls_the_same_for_a_repeated_sample_two
     assert produced.report.success and produced.plan.holds == ("twice",) and found is not None, produced.error
     (one,) = found.wrong_plan
     assert one.words == "each row twice in sales changes total, which the plan rules out"
-    assert "each row twice in sales. Two solutions that agree say not." in told_of(produced)
+    assert "each row twice in sales. Two agreeing solutions contradict this." in told_of(produced)
 
 
 def told_of(produced: Generated) -> str:

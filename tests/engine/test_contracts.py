@@ -9,12 +9,14 @@ import pandas as pd
 import pandera.pandas as pa
 import pytest
 
-from autocoder_jupyter.contracts.applying import contract_of, with_checked_samples
+from autocoder_jupyter.contracts.applying import with_checked_samples
+from autocoder_jupyter.contracts.describing import contract_of
 from autocoder_jupyter.contracts.sample_schema import schema_of
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.request import Contract, Request
 from autocoder_jupyter.types import OutputSpec, Report
 from autocoder_jupyter.versions.request_fields import changes
+from tests.cases import each
 from tests.runner import Runner, fenced
 
 
@@ -170,7 +172,7 @@ async def test_the_schema_of_a_sample_runs_and_holds_what_the_constraints_became
         schema.validate(SALES.assign(price=-31), lazy=True)
 
 
-@pytest.mark.parametrize(
+@each(
     ("outputs", "given", "what"),
     [
         ((), {"totals": Totals}, "no input or output 'totals'"),

@@ -12,7 +12,7 @@ from autocoder_jupyter.engine.conversation import Conversation
 from autocoder_jupyter.engine.journal import Journal, conversation
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.models.client import LiteLLMModel
-from autocoder_jupyter.models.faults import CUT_OFF, Patience
+from autocoder_jupyter.models.faults import CUT_OFF, RetryPolicy
 from autocoder_jupyter.models.protocol import Listener, Question
 from autocoder_jupyter.run.events import Event, TokensUsed
 from autocoder_jupyter.types import STOPPED
@@ -31,7 +31,7 @@ async def test_an_answer_without_end_is_shown_with_its_tokens_and_kept() -> None
     events: list[Event] = []
     budget = Budget()
     with ScriptedModel(always(Answer(wire=for_ever(*SAID)))) as endpoint, pytest.raises(UnusableAnswer):
-        talk = Conversation(LiteLLMModel(endpoint.config(), Patience(tries=1)), budget, events.append)
+        talk = Conversation(LiteLLMModel(endpoint.config(), RetryPolicy(tries=1)), budget, events.append)
         await talk.ask(ASKED)
     (told,) = used(events)
     assert told.usage == told.total == budget.used and told.usage.output_tokens > 200
@@ -43,7 +43,7 @@ async def test_the_tokens_before_a_cancel_are_shown() -> None:
     events: list[Event] = []
     budget, begun = Budget(), asyncio.Event()
     with ScriptedModel(always(Answer(wire=for_ever(*SAID, pace=0.001)))) as endpoint:
-        talk = Conversation(LiteLLMModel(endpoint.config(), Patience(tries=1)), budget, events.append)
+        talk = Conversation(LiteLLMModel(endpoint.config(), RetryPolicy(tries=1)), budget, events.append)
         asking = asyncio.ensure_future(talk.ask(ASKED, Listener(on_text=lambda _: begun.set())))
         await begun.wait()
         asking.cancel()
@@ -59,7 +59,7 @@ async def test_a_question_that_was_stopped_before_anything_came_is_in_the_conver
     events: list[Event] = []
     budget = Budget()
     with ScriptedModel(always(Answer(wire=for_ever(b": keep-alive\n\n", pace=0.01)))) as endpoint:
-        talk = Conversation(LiteLLMModel(endpoint.config(), Patience(tries=1)), budget, events.append)
+        talk = Conversation(LiteLLMModel(endpoint.config(), RetryPolicy(tries=1)), budget, events.append)
         asking = asyncio.ensure_future(asyncio.wait_for(talk.ask(ASKED), 60))
         await asyncio.to_thread(endpoint.wait_for_requests, 1)
         asking.cancel()
@@ -77,7 +77,7 @@ async def test_a_question_that_was_stopped_is_in_the_conversation_after_a_restar
     journal = Journal(tmp_path / ".autocode", "growth")
     journal.begin("k")
     with ScriptedModel(always(Answer(wire=for_ever(b": keep-alive\n\n", pace=0.01)))) as endpoint:
-        model = LiteLLMModel(endpoint.config(), Patience(tries=1))
+        model = LiteLLMModel(endpoint.config(), RetryPolicy(tries=1))
         asking = asyncio.ensure_future(Conversation(model, Budget(), lambda _: None, journal.add_stopped).ask(ASKED))
         await asyncio.to_thread(endpoint.wait_for_requests, 1)
         asking.cancel()

@@ -13,6 +13,7 @@ from autocoder_jupyter.engine.evidence.comparison import OpenPlace, SmallInput
 from autocoder_jupyter.engine.evidence.derivation import Derivation, DerivedPlace, as_test, free_number
 from autocoder_jupyter.engine.tests import read_suite
 from autocoder_jupyter.types import CodePlan, ColumnSpec, OutputSpec
+from tests.cases import each
 
 FRAME = OutputSpec(name="out", type="DataFrame", columns=(ColumnSpec(name="v", dtype="float64"),))
 SMALL = SmallInput({"x": pd.DataFrame({"a": [1]})}, "x = pd.DataFrame({'a': [1]})", is_made_up=True)
@@ -41,7 +42,7 @@ def passes(source: str, returned: Any, monkeypatch: pytest.MonkeyPatch) -> bool:
     return True
 
 
-@pytest.mark.parametrize(
+@each(
     ("ones", "others"),
     [
         ([1.0, 2.0], [None, 1.0]),
@@ -57,9 +58,7 @@ def test_numbers_and_missing_ones(ones: list[Any], others: list[Any], monkeypatc
     assert passes(source, right, monkeypatch) and not passes(source, wrong, monkeypatch)
 
 
-@pytest.mark.parametrize(
-    ("kind", "one", "other"), [("float", 1.0, None), ("float", None, 2.0), ("str", "a", "b"), ("bool", True, False)]
-)
+@each(("kind", "one", "other"), [("float", 1.0, None), ("float", None, 2.0), ("str", "a", "b"), ("bool", True, False)])
 def test_single_values(kind: Any, one: Any, other: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     source = test_of(OutputSpec(name="out", type=kind), "out", [one], [other])
     nan = float("nan")

@@ -26,6 +26,7 @@ from autocoder_jupyter.run.of_report import run_of
 from autocoder_jupyter.versions import Versions
 from autocoder_jupyter.view.as_html import document_html
 from autocoder_jupyter.view.as_text import document_text
+from tests.cases import each
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced
 
 SCRIPT: dict[str, Any] = {"plan": [PLAN], "code": [fenced(CODE)], "tests": [fenced(TESTS)]}
@@ -119,7 +120,7 @@ def function() -> Any:
     return make
 
 
-@pytest.mark.parametrize(
+@each(
     ("new", "pairs"),
     [
         pytest.param(sales(seed=1).rename(columns={"price": "amount"}), {"price": "amount"}, id="values"),
@@ -192,7 +193,7 @@ def test_what_is_offered_can_be_written_in_a_cell() -> None:
 # Dtypes
 
 
-@pytest.mark.parametrize(
+@each(
     ("then", "now"),
     [
         ([1.5, 2.0], ["1.5", "2"]),

@@ -114,6 +114,6 @@ def test_a_way_to_split_is_read_in_a_cell_and_in_a_script() -> None:
     assert build_request("x", split="merge").split == "merge"
     assert build_request("x").split == parse_cell("growth", "Do it.").split == ""
     for wrong in ("", "groups", "groups:", "whole", "rows:customer", "groups:a,a"):
-        with pytest.raises(InvalidRequest, match="is no way to split a table") as refused:
+        with pytest.raises(InvalidRequest, match="is not a way to split a table") as refused:
             demand(wrong)
         assert "groups:customer" in refused.value.hint

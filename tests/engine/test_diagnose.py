@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from autocoder_jupyter.engine.repair import Brief, DiagnosisAnswer, complete, diagnosis_messages
+from autocoder_jupyter.engine.prompt import Brief
+from autocoder_jupyter.engine.repair import DiagnosisAnswer, complete, diagnosis_messages
 from autocoder_jupyter.engines.staged.fixer import CodeFix, fix_messages
 from autocoder_jupyter.models.answers import read_record
 from autocoder_jupyter.request import Request

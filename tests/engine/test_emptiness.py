@@ -17,13 +17,14 @@ from autocoder_jupyter.run.events import EvidenceGathered, Finished
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.run.of_report import verified
 from autocoder_jupyter.types import OutputSpec
+from tests.cases import each
 from tests.runner import Runner, fenced
 
 DATA = {"data": pd.DataFrame({"shop": ["a", "b", "c", "a", "b", "c"], "v": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]})}
 FULL = pd.DataFrame({"shop": list("abcabc"), "share": [0.1, 0.2, 0.3, 0.1, 0.2, 0.1]})
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "said"),
     [
         ({}, "out is empty"),
@@ -42,7 +43,7 @@ def test_an_output_that_says_nothing_is_remarked(value: Any, said: str) -> None:
     assert remarks({"out": value}, DATA, None) == (f"{said} on 6 rows of data",)
 
 
-@pytest.mark.parametrize(
+@each(
     "value",
     [
         FULL,

@@ -5,6 +5,7 @@ import ast
 import pytest
 
 from autocoder_jupyter.engine.prompt import entry_problem, without_entry
+from tests.cases import each
 
 MODULE = "import sys\n\n\ndef run():\n    return 1\n"
 
@@ -25,7 +26,7 @@ def test_a_module_without_one_stays_as_it_is() -> None:
     assert entry_problem(ast.parse(MODULE)) == ""
 
 
-@pytest.mark.parametrize(
+@each(
     "part",
     [
         'if __name__ == "__main__":\n    A = 1\nelse:\n    A = 2',

@@ -9,6 +9,7 @@ from autocoder_jupyter.engine.acceptance import bind, check_examples
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.request import Example
 from autocoder_jupyter.types import InputSpec, OutputSpec
+from tests.cases import each
 
 ORDERS = pd.DataFrame({"price": [1.0]})
 INPUTS = (
@@ -19,7 +20,7 @@ INPUTS = (
 OUTPUTS = (OutputSpec(name="total", type="float"),)
 
 
-@pytest.mark.parametrize(
+@each(
     "given",
     [
         (("rate", 2.0),),

@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from autocoder_jupyter.engine import tests as suites
-from autocoder_jupyter.engine.prompt import signature
-from autocoder_jupyter.engine.repair import Brief
+from autocoder_jupyter.engine.prompt import Brief, signature
 from autocoder_jupyter.engines.staged.writer import code_messages
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import CodePlan, OutputSpec

@@ -15,7 +15,7 @@ from shapely.geometry import Point, box
 from autocoder_jupyter.calls.call import call
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import CallOptions
-from autocoder_jupyter.contracts.applying import sources_of
+from autocoder_jupyter.contracts.sample_schema import sources_of
 from autocoder_jupyter.errors import DataDrift, InvalidRequest
 from autocoder_jupyter.tasks.export import export
 from autocoder_jupyter.types import OutputSpec

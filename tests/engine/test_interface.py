@@ -4,6 +4,7 @@ import pytest
 
 from autocoder_jupyter.engine.prompt import interface_problem, signature
 from autocoder_jupyter.types import CodePlan, InputSpec, OutputSpec
+from tests.cases import each
 
 PLAN = CodePlan(
     description="",
@@ -49,7 +50,7 @@ def test_a_module_with_the_planned_parameters_is_fine(code: str) -> None:
     assert interface_problem(code, PLAN) == ""
 
 
-@pytest.mark.parametrize(
+@each(
     ("code", "complaint"),
     [
         pytest.param("def run(sales, min_orders=5", "does not parse", id="syntax"),

@@ -15,6 +15,7 @@ from autocoder_jupyter.types import Exchange, Report
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.versions import Versions
 from autocoder_jupyter.versions.request_fields import content_key
+from tests.cases import each
 from tests.hostile_folder import HOSTILE
 
 
@@ -195,7 +196,7 @@ def test_a_report_that_is_a_link_gives_way_to_the_report(tmp_path: Path, mine: P
     assert mine.read_bytes() == before
 
 
-@pytest.mark.parametrize(
+@each(
     "line",
     [
         pytest.param("[" * 1_000_000, id="a bomb of brackets"),
@@ -241,7 +242,7 @@ def test_what_a_stranger_says_was_sent_takes_no_place_of_what_is_sent(tmp_path: 
     assert sent_record(tmp_path, "growth", "r1") == {"share": "schema", "text": "what is told", "requests": []}
 
 
-@pytest.mark.parametrize(
+@each(
     "said", [{"masked": "abc"}, {"left_out": {"sales": 1}}, {"share": "all"}, {"text": 5}, {"requests": {}}, ["text"]]
 )
 def test_a_record_of_what_was_sent_that_is_none_says_nothing(tmp_path: Path, said: object) -> None:
@@ -251,7 +252,7 @@ def test_a_record_of_what_was_sent_that_is_none_says_nothing(tmp_path: Path, sai
     assert sent_record(tmp_path, "growth", "r1") == {}
 
 
-@pytest.mark.parametrize(
+@each(
     "numbers",
     [{"seconds": float("inf")}, {"seconds": float("nan")}, {"usage": {"input_tokens": 10**400}}, {"attempts": 10**400}],
 )
@@ -264,7 +265,7 @@ def test_a_report_with_numbers_that_cannot_be_shown_is_passed_over(
     assert Versions(tmp_path, "growth").all() == []
 
 
-@pytest.mark.parametrize(
+@each(
     "shape",
     [
         {},
@@ -307,8 +308,8 @@ def recorded(root: Path) -> Journal:
 THERE = report(solution={"code": "a = 1\n"}, tests="def test_a(): pass\n")
 
 
-@pytest.mark.parametrize("name", ["report.json", "solution.py", "test_solution.py", "request.json", "sent.json"])
-@pytest.mark.parametrize("damage", ["gone", "a folder", "a merge conflict", "cut short", "no text"])
+@each("name", ["report.json", "solution.py", "test_solution.py", "request.json", "sent.json"])
+@each("damage", ["gone", "a folder", "a merge conflict", "cut short", "no text"])
 def test_a_damaged_file_of_a_run_is_written_anew_and_what_was_there_is_kept(
     tmp_path: Path, name: str, damage: str
 ) -> None:

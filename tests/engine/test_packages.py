@@ -15,6 +15,7 @@ from autocoder_jupyter.engine.packages import (
     refuse_lookalikes,
 )
 from autocoder_jupyter.errors import InvalidRequest
+from tests.cases import each
 
 
 def needs(
@@ -32,7 +33,7 @@ def test_imports_are_found_wherever_they_stand_and_the_standard_library_is_left_
     assert imported_modules(code, "from solution import run\nimport pytest") == ("numpy", "pytest", "sklearn")
 
 
-@pytest.mark.parametrize(
+@each(
     ("module", "distribution"),
     [("sklearn", "scikit-learn"), ("PIL", "pillow"), ("yaml", "pyyaml"), ("bs4", "beautifulsoup4"), ("scipy", "scipy")],
 )
@@ -68,7 +69,7 @@ def test_an_approved_name_is_not_asked_about_again() -> None:
     assert needs("import strange_one", approved=["Strange_One"]).unknown == ()
 
 
-@pytest.mark.parametrize(
+@each(
     ("message", "wanted"),
     [
         ("E   ModuleNotFoundError: No module named 'sklearn.svm'", {"scikit-learn"}),
@@ -82,7 +83,7 @@ def test_a_missing_package_is_read_from_the_error(message: str, wanted: Any) -> 
     assert missing_packages([message], ()) == wanted
 
 
-@pytest.mark.parametrize(
+@each(
     ("written", "meant"),
     [
         ("pandsa", "pandas"),
@@ -103,7 +104,7 @@ def test_a_mistyped_package_is_known_by_the_one_that_is_meant(written: str, mean
     assert "-p" not in str(caught.value) and "approve" not in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["simpy", "pyaml", "toml", "geo-magic", "torch", "six", "sax", "superfast-pandas"])
+@each("name", ["simpy", "pyaml", "toml", "geo-magic", "torch", "six", "sax", "superfast-pandas"])
 def test_real_packages_and_distant_names_are_nobodys_mistake(name: str) -> None:
     assert likely_meant(name) == ""
 

@@ -12,7 +12,7 @@ import pytest
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.data.overview import excerpt
-from autocoder_jupyter.display.inspector.evidence import outputs_html
+from autocoder_jupyter.display.outputs import outputs_html
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.command import parse_input, parse_output
 from autocoder_jupyter.result import CodeGenEvalResult

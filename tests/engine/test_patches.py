@@ -7,6 +7,7 @@ import pytest
 from autocoder_jupyter.engine.repair import PatchError, excerpt, replace_tests
 from autocoder_jupyter.engines.staged.fixer import add_imports, apply_edits, changed_in_substance
 from autocoder_jupyter.types import Edit
+from tests.cases import each
 
 MODULE = "import math\n\n\ndef run(x: int) -> int:\n    # keep me\n    y = x + 1   \n    return y\n"
 
@@ -54,7 +55,7 @@ def test_what_no_edit_touches_stays_as_it_is_to_the_last_blank() -> None:
     assert apply_edits(source, [Edit(find="return 1", replace="return 2")]) == source.replace("1", "2")
 
 
-@pytest.mark.parametrize(
+@each(
     ("edits", "complaint"),
     [
         pytest.param([], "no edit", id="none"),
@@ -102,7 +103,7 @@ def test_a_test_can_be_dropped() -> None:
     assert "test_adds" not in new and "parametrize" not in new and "test_last" in new
 
 
-@pytest.mark.parametrize(
+@each(
     ("replacements", "complaint"),
     [
         pytest.param({"test_unknown": "def test_unknown(): ..."}, "no test 'test_unknown'", id="unknown"),
@@ -125,7 +126,7 @@ def test_an_excerpt_holds_the_named_tests_with_their_helpers_and_no_other_test()
     assert "def test_adds" not in text and "test_later" not in text and "parametrize" not in text
 
 
-@pytest.mark.parametrize(
+@each(
     ("source", "imports", "expected"),
     [
         ("import pandas as pd\n", ["import re"], "import re\nimport pandas as pd\n"),

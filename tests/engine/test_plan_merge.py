@@ -14,6 +14,7 @@ from autocoder_jupyter.models.answers import Unreadable
 from autocoder_jupyter.models.client import LiteLLMModel
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import ColumnSpec, InputSpec, OutputSpec
+from tests.cases import each
 from tests.scripted_model import ScriptedModel
 
 INPUTS = (
@@ -52,7 +53,7 @@ def test_undeclared_outputs_are_proposed() -> None:
     assert plan.outputs == (OutputSpec(name="chart", type="Figure"),)
 
 
-@pytest.mark.parametrize(
+@each(
     ("said", "understood"),
     [
         ("list[str]", "list"),
@@ -86,14 +87,14 @@ def test_types_are_understood_as_models_write_them(said: str, understood: str) -
     assert [output.type for output in plan.outputs] == [understood]
 
 
-@pytest.mark.parametrize("said", ["float | None", "Optional[float]", "float or None", "Union[None, int, float]"])
+@each("said", ["float | None", "Optional[float]", "float or None", "Union[None, int, float]"])
 def test_an_output_that_may_be_none_says_what_stands_for_it(said: str) -> None:
     (output,) = merge(answer(outputs=[{"name": "mean", "type": said, "meaning": "in euros"}]), (), ()).outputs
     assert output.type == "float"
     assert output.meaning == "in euros (where there is none: NaN, never None)"
 
 
-@pytest.mark.parametrize(
+@each(
     ("output", "complaint"),
     [
         ({"name": "x", "type": "Wormhole"}, "Output 'x': 'Wormhole' is not one of the types str, int, float"),
@@ -185,7 +186,7 @@ def test_required_inputs_come_before_optional_ones() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("said", "kind", "default"),
     [
         ({"type": "integer", "default": 5}, "int", 5),
@@ -204,7 +205,7 @@ def test_parameters_are_understood_as_models_write_them(
     assert type(plan.inputs[-1].default) is type(default)
 
 
-@pytest.mark.parametrize(
+@each(
     ("said", "complaint"),
     [
         ({"type": "int", "default": True}, "the default 'True' is no int"),

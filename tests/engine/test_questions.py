@@ -9,8 +9,7 @@ from autocoder_jupyter.data.tokens import estimate_tokens
 from autocoder_jupyter.engine.evidence.second_writer import second_messages
 from autocoder_jupyter.engine.plan import PlanAnswer, merge, plan_messages
 from autocoder_jupyter.engine.prepare import prepare
-from autocoder_jupyter.engine.prompt import plan_text
-from autocoder_jupyter.engine.repair import Brief
+from autocoder_jupyter.engine.prompt import Brief, plan_text
 from autocoder_jupyter.engine.tests import tests_messages as messages_of_tests
 from autocoder_jupyter.engines.staged.writer import code_messages
 from autocoder_jupyter.request import AgentConfig, Request

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter.display.live import card_html, card_text
-from autocoder_jupyter.display.parts import opinion_blocks
+from autocoder_jupyter.display.verified import opinion_blocks
 from autocoder_jupyter.engine.evidence.choices import name_other_choices
 from autocoder_jupyter.engine.evidence.second_opinion import Adviser
 from autocoder_jupyter.request import Example

@@ -49,6 +49,7 @@ from autocoder_jupyter.sandbox.choice import choose
 from autocoder_jupyter.sandbox.host.pool import shared_pool
 from autocoder_jupyter.sandbox.protocol import CallOutcome, EnvironmentSpec, Program, Worker, WorkerLimits, WorkerSpec
 from autocoder_jupyter.types import InputSpec, OutputSpec, TypeName
+from tests.cases import each
 
 
 def compared(one: object, other: object) -> Compared:
@@ -59,7 +60,7 @@ def same(one: object, other: object) -> bool:
     return equal(one, other, INDEPENDENT)
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "other"),
     [
         (3, 3.0),
@@ -77,7 +78,7 @@ def test_values_that_say_the_same_are_the_same(one: Any, other: Any) -> None:
     assert same(one, other) and same(other, one)
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "other"),
     [(3, 4), (3.0, 3.25), (0.1, 0.11), (True, 1), ("a", "A"), (None, 0), ("2024-03", "2024-04"), (33.33, 33.34)],
 )
@@ -174,7 +175,7 @@ def test_what_is_of_another_kind_is_not_compared() -> None:
     assert compared(MONTHLY, 3).not_compared == [("out", "DataFrame here, int there")]
 
 
-@pytest.mark.parametrize("empty", [{}, [], pd.DataFrame({"a": []}), pd.Series([], dtype="float64")])
+@each("empty", [{}, [], pd.DataFrame({"a": []}), pd.Series([], dtype="float64")])
 def test_two_empty_outputs_have_no_value_that_was_compared(empty: Any) -> None:
     found = compared(empty, empty)
     assert found.outputs == [] and found.not_compared == [("out", BOTH_EMPTY)] and not found.places
@@ -316,8 +317,8 @@ def test_a_small_table_is_written_down_exactly() -> None:
     assert cells(frame.set_index("s")) is None and cells(pd.DataFrame({"a": range(1000)})) is None
 
 
-@pytest.mark.parametrize("dtype", ["Sparse[int64, 0]", "Sparse[float64, nan]", pd.SparseDtype("float64", 7.5)], ids=str)
-@pytest.mark.parametrize("kind", [pd.Series, pd.DataFrame])
+@each("dtype", ["Sparse[int64, 0]", "Sparse[float64, nan]", pd.SparseDtype("float64", 7.5)], ids=str)
+@each("kind", [pd.Series, pd.DataFrame])
 def test_a_sparse_table_is_not_written_down_because_its_dtype_tells_a_value(kind: Any, dtype: Any) -> None:
     plain = kind({"a": [0, 1]} if kind is pd.DataFrame else [0, 1])
     sparse = plain.astype(dtype)

@@ -25,6 +25,7 @@ from autocoder_jupyter.sandbox.choice import choose
 from autocoder_jupyter.sandbox.host.pool import shared_pool
 from autocoder_jupyter.sandbox.protocol import EnvironmentSpec, Program, Worker, WorkerLimits, WorkerSpec
 from autocoder_jupyter.types import InputSpec, OutputSpec
+from tests.cases import each
 
 
 def orders(rows: int = 100) -> pd.DataFrame:
@@ -137,7 +138,7 @@ def test_rounded_numbers_that_differ_in_the_last_decimal_are_none(
     assert (SMALL_PART in {tried.name for tried in found.tried if tried.differences}) is differs
 
 
-@pytest.mark.parametrize(
+@each(
     ("ones", "others", "otherwise"),
     [
         ([1.23, 1.23, 2.54], [1.22, 1.22, 2.56], True),  # the last one takes what is left

@@ -16,6 +16,7 @@ from autocoder_jupyter.types import CodePlan, CodeSolution, InputSpec, OutputSpe
 from autocoder_jupyter.versions import Versions
 from autocoder_jupyter.versions.field_changes import Change
 from autocoder_jupyter.versions.request_fields import changes_differences
+from tests.cases import each
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced, sales
 
 SCRIPT: dict[str, Any] = {"plan": [PLAN], "code": [fenced(CODE)], "tests": [fenced(TESTS)]}
@@ -215,7 +216,7 @@ async def test_what_is_recorded_about_the_code_stays_with_it(runner: Runner) -> 
     assert again.opinion.note == "Result on the original sample."
 
 
-@pytest.mark.parametrize(
+@each(
     ("outputs", "is_same"),
     [
         ((OutputSpec(name="a", type="float"), OutputSpec(name="b", type="int")), True),
@@ -241,7 +242,7 @@ def test_only_outputs_that_are_returned_so_are_taken_over(outputs: tuple[OutputS
     assert (found is not None) is is_same
 
 
-@pytest.mark.parametrize(
+@each(
     "code",
     [
         "def run(least): return least",

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from autocoder_jupyter.engine.stub_check import CAN_FAIL, StubRuns
 from autocoder_jupyter.engine.tests import without_tests
 from autocoder_jupyter.engine.tests_ahead import CallsAhead, TestsAhead, whole_statements
-from autocoder_jupyter.engine.verdict import CAN_FAIL, StubRuns
 from autocoder_jupyter.errors import SandboxTimeout
 from autocoder_jupyter.run.events import EvidenceGathered, TestReported
 from autocoder_jupyter.sandbox.host.channel import ChannelWorker

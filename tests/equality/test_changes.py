@@ -10,6 +10,7 @@ import pytest
 from autocoder_jupyter.engine.difference_words import MOST_LINES, changes
 from autocoder_jupyter.equality import compare
 from autocoder_jupyter.types import Figure
+from tests.cases import each
 
 
 def differences(before: Any, now: Any, *, show_values: bool) -> tuple[str, ...]:
@@ -19,7 +20,7 @@ def differences(before: Any, now: Any, *, show_values: bool) -> tuple[str, ...]:
 FRAME = pd.DataFrame({"month": pd.to_datetime(["2024-01-01", "2024-02-01"]), "revenue": [0.3, None], "orders": [1, 2]})
 
 
-@pytest.mark.parametrize(
+@each(
     ("now", "told"),
     [
         (FRAME.copy(), ()),
@@ -35,7 +36,7 @@ def test_frames(now: Any, told: tuple[Any, ...] | tuple[str, ...]) -> None:
     assert differences(FRAME, now, show_values=True) == told
 
 
-@pytest.mark.parametrize(
+@each(
     ("before", "now", "told"),
     [
         ("2024-03", "2024-04", ("2024-03 → 2024-04",)),
@@ -65,7 +66,7 @@ def test_integers_of_any_length_are_told_by_their_length() -> None:
     assert differences({"n": 10**5000}, {"n": 1}, show_values=True) == ("n: 10000000000000000000… (5,001 digits) → 1",)
 
 
-@pytest.mark.parametrize(
+@each(
     ("before", "now", "told", "withheld"),
     [
         pytest.param(

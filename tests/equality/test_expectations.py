@@ -12,6 +12,7 @@ import pytest
 
 from autocoder_jupyter.engine.difference_words import expectation
 from autocoder_jupyter.equality import EXAMPLE, compare, is_comparable
+from tests.cases import each
 
 
 def difference(found: Any, expected: Any, *, show_values: bool) -> str:
@@ -21,7 +22,7 @@ def difference(found: Any, expected: Any, *, show_values: bool) -> str:
 FRAME = pd.DataFrame({"month": ["a", "b"], "revenue": [1.0, 2.0]})
 
 
-@pytest.mark.parametrize(
+@each(
     ("found", "expected"),
     [
         pytest.param(0.1 + 0.2, 0.3, id="rounding"),
@@ -42,7 +43,7 @@ def test_equal_values_agree(found: Any, expected: Any) -> None:
     assert is_comparable(expected) and difference(found, expected, show_values=True) == ""
 
 
-@pytest.mark.parametrize(
+@each(
     ("found", "expected", "shown", "withheld"),
     [
         pytest.param(3, 4, "it is 3, expected 4", "a value differs", id="number"),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pandas as pd
-import pytest
 
 from autocoder_jupyter.equality import INDEPENDENT, STRICT, compare
+from tests.cases import each
 
 TABLE = pd.DataFrame({"shop": ["a", "b", "c"], "total": [1.5, 2.5, 3.5]})
 SHARES = TABLE.assign(share=[0.1, 0.2, 0.7])
@@ -32,7 +32,7 @@ FORMS: dict[str, tuple[Any, Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", FORMS)
+@each("name", FORMS)
 def test_the_same_values_in_another_form_are_equal_and_other_values_are_not(name: str) -> None:
     for one, other in (FORMS[name], FORMS[name][::-1]):
         found = compare(one, other, INDEPENDENT, name="out")
@@ -50,7 +50,7 @@ def _changed(value: Any) -> Any:
     return {key: part + 1 for key, part in value.items()}
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "other"),
     [
         (SHARES, TABLE[["shop"]].assign(p=[9.0, 8.0, 7.0], q=[7.0, 7.0, 7.0])),

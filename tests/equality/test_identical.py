@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter.equality import STRICT, Leniency, compare, comparison
+from tests.cases import each as each_case
 
 TABLE = pd.DataFrame({"a": [1, 2], "b": [0.0, np.nan], "c": ["x", None], "d": pd.DatetimeIndex(["2024-01-01", "NaT"])})
 TABLES = {
@@ -28,8 +29,8 @@ TABLES = {
 }
 
 
-@pytest.mark.parametrize("name", TABLES)
-@pytest.mark.parametrize("leniency", [STRICT, Leniency(types=True), Leniency(labels=True)], ids=["", "types", "labels"])
+@each_case("name", TABLES)
+@each_case("leniency", [STRICT, Leniency(types=True), Leniency(labels=True)], ids=["", "types", "labels"])
 def test_identical_tables_are_seen_at_once_and_give_what_their_cells_give(
     name: str, leniency: Leniency, monkeypatch: pytest.MonkeyPatch
 ) -> None:

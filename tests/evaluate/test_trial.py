@@ -32,6 +32,7 @@ from tests.benchmarks.trust.shipped import shipped
 from tests.benchmarks.trust.task import Change, Task
 from tests.benchmarks.trust.tasks import checks, orders, series
 from tests.benchmarks.trust.words import words
+from tests.cases import each
 from tests.runner import MARKERS
 from tests.scripted_model import Answer, ScriptedModel, by_marker
 
@@ -174,7 +175,7 @@ def test_the_shipped_tasks_are_those_of_the_benchmark() -> None:
     assert read == {}
 
 
-@pytest.mark.parametrize(
+@each(
     ("change", "why"),
     [
         ({"format": 2}, "not in format 1"),

@@ -9,7 +9,7 @@ import pytest
 
 from autocoder_jupyter.agent.arguments import _inputs, _outputs
 from autocoder_jupyter.calls.binding import checked_value
-from autocoder_jupyter.calls.outputs import Interface
+from autocoder_jupyter.calls.function import Interface
 from autocoder_jupyter.display.inspector.form import read
 from autocoder_jupyter.display.parts import signature as shown_signature
 from autocoder_jupyter.engine.plan import PlanAnswer, merge
@@ -20,11 +20,12 @@ from autocoder_jupyter.magics.command import parse_input, parse_output
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import InputSpec, OutputSpec
 from autocoder_jupyter.versions.request_fields import RequestKey, content_key
+from tests.cases import each
 
 PLAN = {"description": "d", "approach": "a"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "elements"),
     [
         ("list[str]", "str"),
@@ -49,7 +50,7 @@ def test_the_type_of_elements_is_read(text: str, elements: str) -> None:
     assert elements_of(text) == elements
 
 
-@pytest.mark.parametrize("text", ["list[str]", "dict[str, float]", "list[dict[str, int | None]]", "dict", "list"])
+@each("text", ["list[str]", "dict[str, float]", "list[dict[str, int | None]]", "dict", "list"])
 def test_a_type_with_its_elements_is_written_as_it_was_read(text: str) -> None:
     kind = text.partition("[")[0]
     assert written(kind, elements_of(text)) == text
@@ -57,7 +58,7 @@ def test_a_type_with_its_elements_is_written_as_it_was_read(text: str) -> None:
     assert inspect.formatannotation(annotation) == text
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "elements", "problem"),
     [
         (["a", "b"], "str", ""),

@@ -14,12 +14,13 @@ import pytest
 from autocoder_jupyter.codec import encode
 from autocoder_jupyter.codec.values import KINDS as CROSSING
 from autocoder_jupyter.engine.plan import meant_type
-from autocoder_jupyter.engine.verdict import stub_program
+from autocoder_jupyter.engine.stub_check import stub_program
 from autocoder_jupyter.kinds.table import KINDS, type_name
 from autocoder_jupyter.kinds.values import REFUSED, TypeName
 from autocoder_jupyter.sandbox.protocol import Program
 from autocoder_jupyter.tasks import command_line
 from autocoder_jupyter.types import CodePlan, Dir, Figure, File, OutputSpec
+from tests.cases import each
 
 VALUES: dict[TypeName, Any] = {
     "str": "a",
@@ -44,7 +45,7 @@ def test_every_kind_has_a_record_and_a_way_into_the_sandbox() -> None:
     assert set(CROSSING) == set(KINDS)
 
 
-@pytest.mark.parametrize("name", KINDS)
+@each("name", KINDS)
 def test_a_kind_is_found_by_its_class_its_name_and_what_models_call_it(name: TypeName) -> None:
     kind = KINDS[name]
     assert type_name(kind.python_type) == type_name(name) == name
@@ -52,14 +53,14 @@ def test_a_kind_is_found_by_its_class_its_name_and_what_models_call_it(name: Typ
     assert {meant_type(word).name for word in kind.words.split()} == {name}
 
 
-@pytest.mark.parametrize("name", KINDS)
+@each("name", KINDS)
 def test_a_kind_accepts_its_own_values_and_no_others(name: TypeName) -> None:
     also = {"float": {"int"}}.get(name, set())
     accepted = {other for other, value in VALUES.items() if KINDS[name].accept(value) is not REFUSED}
     assert accepted == ({name} | also if KINDS[name].is_input else set())
 
 
-@pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if kind.parse])
+@each("name", [name for name, kind in KINDS.items() if kind.parse])
 def test_what_a_form_shows_it_reads_again(name: TypeName) -> None:
     kind = KINDS[name]
     assert kind.parse is not None and kind.expects

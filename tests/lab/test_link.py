@@ -181,16 +181,16 @@ def test_nobody_waits_for_settings_where_none_can_arrive(
             return self.is_set()
 
     link._settled = Settled()
-    notebook.front_end.say_settings()
+    notebook.front_end.await_settings()
     assert not waits  # this kernel hears nothing while a cell runs
     shell.kernel = SimpleNamespace(_allow_stdin=True, kernel_info={"supported_features": ["kernel subshells"]})
     for metadata in ({}, {"cellId": "vscode-notebook-cell:/home/me/growth.ipynb#W0sZmlsZQ%3D%3D"}):
         monkeypatch.setattr(shell, "get_parent", lambda told=metadata: {"metadata": told}, raising=False)
-        notebook.front_end.say_settings()
+        notebook.front_end.await_settings()
     assert not waits  # no page of JupyterLab or Notebook runs this cell
     monkeypatch.setattr(shell, "get_parent", lambda: {"metadata": {"cellId": "1c4a"}})
-    notebook.front_end.say_settings()
+    notebook.front_end.await_settings()
     assert len(waits) == 1
     link._settled.set()  # as when a page sent them, or closed something unknown
-    notebook.front_end.say_settings()
+    notebook.front_end.await_settings()
     assert len(waits) == 1

@@ -12,7 +12,7 @@ from autocoder_jupyter.lab.messages import CellProblem, RequestOutcome, listed
 from autocoder_jupyter.lab.requests import answer, problems, sentence
 from autocoder_jupyter.magics.doctor import DoctorRow
 from autocoder_jupyter.magics.notebook import Notebook
-from autocoder_jupyter.models import preflight
+from autocoder_jupyter.models import catalogue, preflight
 from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.run.events import SampleOutputs
 from autocoder_jupyter.types.records import Glimpse
@@ -183,7 +183,7 @@ def test_the_models_that_can_be_asked_are_told_with_the_address_that_they_need(
     for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", preflight.OLLAMA_ADDRESS):
         monkeypatch.delenv(name, raising=False)
     with ScriptedModel(models=["qwen3"]) as ollama, ScriptedModel(models=["gemma"]) as studio:
-        monkeypatch.setattr(preflight, "PORTS", {ollama.port: "Ollama", studio.port: "LM Studio"})
+        monkeypatch.setattr(catalogue, "PORTS", {ollama.port: "Ollama", studio.port: "LM Studio"})
         told = str(asked(notebook, "ready", "")["value"])
     assert "a-key-that-nobody-sees" not in told
     assert json.loads(told) == [

@@ -10,7 +10,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
 from IPython.core.inputtransformer2 import TransformerManager
 
 from autocoder_jupyter.errors import InvalidRequest
@@ -18,6 +17,7 @@ from autocoder_jupyter.magics.command import parse_cell, read_arguments, split_c
 from autocoder_jupyter.magics.options import FLAGS
 from autocoder_jupyter.magics.problems import find_problems
 from autocoder_jupyter.magics.references import find_references
+from tests.cases import each
 
 CASES = json.loads((Path(__file__).parent / "cases.json").read_text(encoding="utf-8"))
 
@@ -62,13 +62,13 @@ def texts(value: object) -> list[str]:
     return [str(part) for part in value] if isinstance(value, tuple) else [str(value)]
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case["case"] for case in CASES])
+@each("case", CASES, ids=[case["case"] for case in CASES])
 def test_the_kernel_reads_it_so(case: dict[str, Any]) -> None:
     expected = {key: value for key, value in case.items() if key not in ("case", "cell")}
     assert python_reading(case["cell"]) == expected
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case["case"] for case in CASES])
+@each("case", CASES, ids=[case["case"] for case in CASES])
 def test_an_editor_is_told_first_what_running_the_cell_would_say(case: dict[str, Any]) -> None:
     found = find_problems(case["cell"], {}) if case["ours"] else []
     said = [{"what": problem.what, "hint": problem.hint} for problem in found if problem.severity != "warning"]

@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
-import pytest
-
-from autocoder_jupyter.run.function_run import Phase
+from autocoder_jupyter.run.record import Phase
 from autocoder_jupyter.view.document import Tone
+from tests.cases import each as each_case
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "autocoder_jupyter"
@@ -36,13 +35,13 @@ OLDER_KERNELS = {"page"}
 """Fields that older versions of the kernel's side do not send."""
 
 
-@pytest.mark.parametrize(("python", "page"), RECORDS.items(), ids=list(RECORDS.values()))
+@each_case(("python", "page"), RECORDS.items(), ids=list(RECORDS.values()))
 def test_a_record_has_the_same_fields_on_both_sides(python: str, page: str) -> None:
     said = {f"{name}?" if name in OLDER_KERNELS else name: each for name, each in CLASSES[python].items()}
     assert said == INTERFACES[page]
 
 
-@pytest.mark.parametrize("kind", ["welcome", "settings", "jobs", "data"])
+@each_case("kind", ["welcome", "settings", "jobs", "data"])
 def test_a_message_has_the_fields_that_the_page_reads(kind: str) -> None:
     (said,) = [fields for fields in CLASSES.values() if fields.get("kind") == f"'{kind}'"]
     (heard,) = [fields for fields in HEARD if fields["kind"] == f"'{kind}'"]

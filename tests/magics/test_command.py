@@ -9,11 +9,12 @@ from autocoder_jupyter.agent.arguments import build_request
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.command import CellCommand, SampleOption, parse_cell
 from autocoder_jupyter.types import InputSpec, OutputSpec
+from tests.cases import each
 
 PROSE = "Monthly revenue of @sales."
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "expected"),
     [
         pytest.param("growth", {}, id="name alone"),
@@ -68,7 +69,7 @@ def test_a_first_line_is_understood(line: str, expected: dict[str, Any]) -> None
     assert parse_cell(line, PROSE) == CellCommand(name="growth", prompt=PROSE, **expected)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "default"),
     [
         pytest.param("n: int = 5", 5, id="int"),
@@ -89,7 +90,7 @@ def test_an_input_default_is_a_literal_of_its_type(text: str, default: object) -
     assert (spec.required, spec.default, type(spec.default)) == (False, default, type(default))
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "message"),
     [
         pytest.param("", "no name", id="no name"),
@@ -145,7 +146,7 @@ def test_what_is_wrong_is_said_in_one_sentence(line: str, message: str) -> None:
     assert "\n" not in caught.value.what
 
 
-@pytest.mark.parametrize("body", ["", "\n", "  \n\t\n", "-m x\n"])
+@each("body", ["", "\n", "  \n\t\n", "-m x\n"])
 def test_a_cell_without_prose_is_refused(body: str) -> None:
     with pytest.raises(InvalidRequest, match="has no request"):
         parse_cell("g", body)
@@ -160,7 +161,7 @@ def test_a_text_that_is_probably_data_is_not_sent() -> None:
         build_request("x" * 100_001)
 
 
-@pytest.mark.parametrize(
+@each(
     "prose",
     [
         pytest.param("{x} {{y}} $z ${w} %s %(a)s", id="braces, dollars, percent signs"),
@@ -183,7 +184,7 @@ def test_option_lines_directly_below_the_first_belong_to_it() -> None:
     assert command.prompt == "Prose\n--wait is prose here"
 
 
-@pytest.mark.parametrize("line", ["-h", "--help", "growth -h", "2bad --help --nonsense"])
+@each("line", ["-h", "--help", "growth -h", "2bad --help --nonsense"])
 def test_help_is_never_an_error(line: str) -> None:
     assert parse_cell(line, "") == CellCommand(help=True)
 
@@ -207,6 +208,6 @@ def test_a_request_in_triple_quotes_is_the_request_and_python(mark: str) -> None
     assert parse_cell("growth", f"{mark}{prose}{mark}").prompt == prose
 
 
-@pytest.mark.parametrize("text", ['"""', '""', '"""a""" and """b"""', 'Use """x""".', '"""', "a '''b'''"])
+@each("text", ['"""', '""', '"""a""" and """b"""', 'Use """x""".', '"""', "a '''b'''"])
 def test_other_quotes_are_prose(text: str) -> None:
     assert parse_cell("growth", text).prompt == text

@@ -14,6 +14,7 @@ from autocoder_jupyter.magics.contracts import with_contracts
 from autocoder_jupyter.magics.references import collect_samples, read_schema
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import CodePlan, OutputSpec
+from tests.cases import each
 
 
 class Sales(pa.DataFrameModel):
@@ -44,7 +45,7 @@ def request(line: str, prose: str = "Total of @sales.") -> Request:
     return with_contracts(plain, command, NAMESPACE)
 
 
-@pytest.mark.parametrize(
+@each(
     "line",
     ["--schema @Sales", "--schema sales=@Sales", "--contract sales=@Sales", "--contract sales=@schemas.Sales"],
 )
@@ -64,7 +65,7 @@ def test_text_with_an_at_sign_is_text_as_ever() -> None:
     assert request("").contracts == {}
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "what", "hint"),
     [
         ("--contract sales=@Sale", "there is no 'Sale'", "Did you mean @Sales?"),

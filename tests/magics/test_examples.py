@@ -9,9 +9,10 @@ import pytest
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.examples import collect_example, parse_example
 from autocoder_jupyter.types import File
+from tests.cases import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "given", "expected"),
     [
         pytest.param("@few -> @out", (("", "few"),), (("", "out"),), id="one and one"),
@@ -32,7 +33,7 @@ def test_both_sides_of_an_example_are_told_apart(text: str, given: Any, expected
     assert (option.text, option.given, option.expected) == (text, given, expected)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "words"),
     [
         ("@few", "0 arrows instead of one"),
@@ -60,7 +61,7 @@ def test_an_example_holds_its_values_as_they_are_now() -> None:
     assert few["a"].tolist() == [1] and three == 3 and example.expected == (("", [1, [2]]),)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "words"),
     [
         ("@feww -> 1", "there is no 'feww' in the notebook.*\n?.*Did you mean @few"),

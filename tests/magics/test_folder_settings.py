@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.agent import AutoCoderAgent
+from autocoder_jupyter.agent.agent import AutoCoderAgent
 from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.magics.options import OPTIONS, SETTINGS
 from autocoder_jupyter.magics.problems import find_problems
@@ -17,6 +17,7 @@ from autocoder_jupyter.models.preflight import belongs_to_provider
 from autocoder_jupyter.sandbox.environments.uv import index_permissions
 from autocoder_jupyter.settings.setting import Option
 from autocoder_jupyter.trust import agree
+from tests.cases import each
 
 WANTED: dict[str, Any] = {
     "model": "evil/model",
@@ -98,7 +99,7 @@ def test_what_is_free_cannot_hurt() -> None:
     assert [option.name for option in SETTINGS.values() if option.rule == "free"] == ["ask", "wait"]
 
 
-@pytest.mark.parametrize("option", STRICTER, ids=name_of)
+@each("option", STRICTER, ids=name_of)
 def test_a_folder_makes_a_limit_stricter_without_asking(option: Option, tmp_path: Path) -> None:
     strict, wide = strict_and_wide(option)
     write(tmp_path, {option.name: strict})
@@ -107,7 +108,7 @@ def test_a_folder_makes_a_limit_stricter_without_asking(option: Option, tmp_path
         assert (held[option.name], held.origins[option.name], waiting(held)) == (strict, "pyproject.toml", [])
 
 
-@pytest.mark.parametrize("option", STRICTER, ids=name_of)
+@each("option", STRICTER, ids=name_of)
 def test_a_folder_makes_no_limit_wider_before_the_person_agreed(option: Option, tmp_path: Path) -> None:
     _, wide = strict_and_wide(option)
     default = defaults()[option.name]
@@ -120,7 +121,7 @@ def test_a_folder_makes_no_limit_wider_before_the_person_agreed(option: Option, 
     assert (held[option.name], held.origins[option.name], waiting(held)) == (wide, "pyproject.toml", [])
 
 
-@pytest.mark.parametrize("option", STRICTER, ids=name_of)
+@each("option", STRICTER, ids=name_of)
 def test_no_folder_makes_wider_what_the_person_made_strict_agreed_or_not(option: Option, tmp_path: Path) -> None:
     strict, wide = strict_and_wide(option)
     write(tmp_path, {option.name: wide})
@@ -147,7 +148,7 @@ def test_no_folder_shows_columns_that_the_person_withholds_agreed_or_not(name: s
     assert settings(tmp_path, {name: ("salary",)})[name] == ("region", "salary")
 
 
-@pytest.mark.parametrize("option", ASKS, ids=name_of)
+@each("option", ASKS, ids=name_of)
 def test_what_a_folder_must_ask_for_it_has_only_after_a_yes(option: Option, tmp_path: Path) -> None:
     write(tmp_path, {option.name: WANTED[option.name]})
     before = settings(tmp_path)
@@ -159,7 +160,7 @@ def test_what_a_folder_must_ask_for_it_has_only_after_a_yes(option: Option, tmp_
     assert (after.origins[option.name], waiting(after)) == ("pyproject.toml", [])
 
 
-@pytest.mark.parametrize("option", ASKS, ids=name_of)
+@each("option", ASKS, ids=name_of)
 def test_what_the_person_set_stays_and_a_flag_leaves_nothing_to_ask(option: Option, tmp_path: Path) -> None:
     write(tmp_path, {option.name: WANTED[option.name]})
     default = defaults()[option.name]
@@ -228,7 +229,7 @@ def test_a_key_within_the_parameters_is_not_shown_and_counts_nevertheless(tmp_pa
     assert "os.environ/DATABASE_PASSWORD" in settings(tmp_path).permissions[0].value
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "value", "shown"),
     [
         ("azure_ad_token", "/home/me/.ssh/id_ed25519", "(a path: /home/me/.ssh/id_ed25519)"),
@@ -246,10 +247,8 @@ def test_a_value_that_may_be_a_key_is_shown_by_its_kind(tmp_path: Path, name: st
     assert shown in permission.value.replace("\\\\", "\\") and "pw@" not in permission.value
 
 
-@pytest.mark.parametrize("key", ["sk-abcdefghijklmnop", "hf_abcdefghijklmnop", "AIzaSyA0123456789"])
-@pytest.mark.parametrize(
-    "name", ["api_base", "model", "second_model", "sandbox", "share", "max_cost", "timeout", "api_key"]
-)
+@each("key", ["sk-abcdefghijklmnop", "hf_abcdefghijklmnop", "AIzaSyA0123456789"])
+@each("name", ["api_base", "model", "second_model", "sandbox", "share", "max_cost", "timeout", "api_key"])
 def test_a_key_in_the_place_of_another_value_is_never_printed(tmp_path: Path, name: str, key: str) -> None:
     given: dict[str, Any] = {name: key}
     with pytest.raises(AutocodeError) as refused:
@@ -265,7 +264,7 @@ def test_a_key_in_the_place_of_another_value_is_never_printed(tmp_path: Path, na
         assert key not in str(error)
 
 
-@pytest.mark.parametrize(
+@each(
     "values",
     [
         *({name: KEY} for name in ("log", "system_prompt", "base_image", "packages_from")),
@@ -304,7 +303,7 @@ def test_the_permission_for_a_key_says_where_it_goes_and_whether_it_is_one(tmp_p
     assert "no provider" not in settings(tmp_path).permissions[0].why
 
 
-@pytest.mark.parametrize(
+@each(
     ("address", "machine"),
     [
         ("https://api.openai.com/v1", "the machine api.openai.com"),
@@ -333,7 +332,7 @@ def test_the_permission_for_an_address_says_which_machine_it_is(tmp_path: Path, 
     assert [machine in permission.why for permission in index_permissions(tmp_path)] in ([True], [])
 
 
-@pytest.mark.parametrize(
+@each(
     ("variable", "belongs"),
     [
         ("OPENAI_API_KEY", True),

@@ -9,6 +9,7 @@ import pytest
 
 from autocoder_jupyter.magics.command import split_cell, split_words
 from autocoder_jupyter.magics.problems import Problem, find_problems
+from tests.cases import each
 
 SALES = pd.DataFrame({"prices": [1.0]})
 
@@ -58,7 +59,7 @@ def test_what_is_still_missing_is_no_error_while_a_cell_is_begun() -> None:
     assert [(one.severity, one.at.area) for one in problems("%%autocode")] == [("info", "command")] * 2
 
 
-@pytest.mark.parametrize(
+@each(
     ("option", "what"),
     [
         ("--max-cost 0", "--max-cost must be a number above 0, not 0.0."),

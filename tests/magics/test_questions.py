@@ -11,10 +11,11 @@ import pytest
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.line.first_steps import _EXAMPLES, _typed
 from autocoder_jupyter.magics.progress import ask_at_prompt, read_answers
-from autocoder_jupyter.models import preflight
+from autocoder_jupyter.models import catalogue, preflight
 from autocoder_jupyter.models.catalogue import known_models
 from autocoder_jupyter.run.events import QuestionsAsked
 from autocoder_jupyter.types import PlanQuestion
+from tests.cases import each
 from tests.scripted_model import ScriptedModel
 
 QUESTIONS = (
@@ -23,7 +24,7 @@ QUESTIONS = (
 )
 
 
-@pytest.mark.parametrize(
+@each(
     ("words", "answers"),
     [
         ([], ("", "")),
@@ -102,7 +103,7 @@ def test_the_first_steps_set_the_address_of_a_local_server_and_send_no_key_to_it
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-persons-own-key")
     with ScriptedModel(["ready"], models=["qwen3"]) as model:
-        monkeypatch.setattr(preflight, "PORTS", {model.port: "LM Studio"})
+        monkeypatch.setattr(catalogue, "PORTS", {model.port: "LM Studio"})
         answers = iter(["openai/qwen3", "", "", "yes"])
         asked: list[str] = []
         monkeypatch.setattr(builtins, "input", lambda question: asked.append(question) or next(answers))
@@ -124,7 +125,7 @@ def test_the_first_steps_set_the_address_of_a_local_server_and_send_no_key_to_it
 def test_the_first_steps_ask_for_the_address_of_an_own_server_until_it_is_one_and_can_remove_it(
     shell: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(preflight, "PORTS", {})
+    monkeypatch.setattr(catalogue, "PORTS", {})
     monkeypatch.setenv("OUR_KEY", "sk-ours")
     asked: list[str] = []
 
@@ -143,7 +144,7 @@ def test_the_first_steps_ask_for_the_address_of_an_own_server_until_it_is_one_an
     traits = shell.magics_manager.registry["AutocodeMagics"].notebook.traits
     assert traits.api_base == model.url
     set_up("", "usual", "OUR_KEY", "", "", "")
-    assert f"keeps {model.url}" in asked[1] and traits.api_base is None
+    assert f"Press Enter to keep {model.url}" in asked[1] and traits.api_base is None
     monkeypatch.setenv("AUTOCODE_API_BASE", "http://127.0.0.1:9/v1")
     set_up("anthropic/claude-sonnet-4-5", "", "", "", "")  # the requests would go to that address
     assert "127.0.0.1:9/v1 (environment)" in asked[1] and "usual" not in asked[1]

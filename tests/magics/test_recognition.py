@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from autocoder_jupyter.magics.recognition import recognised
+from tests.cases import each
 
 NAMES = (
     *(
@@ -143,7 +142,7 @@ An invoicing plan in words. | plan
 """.strip().splitlines()
 
 
-@pytest.mark.parametrize("line", SENTENCES)
+@each("line", SENTENCES)
 def test_a_sentence_names_these_variables(line: str) -> None:
     prose, _, expected = line.partition("|")
     found = recognised(prose, NAMES, lambda name: True)
@@ -231,7 +230,7 @@ Return the visits. Columns are not given. Join the stores table. | stores
 """.strip().splitlines()
 
 
-@pytest.mark.parametrize("line", BESIDE_DATA)
+@each("line", BESIDE_DATA)
 def test_a_sentence_about_other_data_names_these_variables_with_certainty(line: str) -> None:
     prose, _, expected = line.partition("|")
     found = recognised(prose, NAMES_BESIDE, lambda name: True)

@@ -18,6 +18,7 @@ from autocoder_jupyter.magics.references import (
     read_schema,
 )
 from autocoder_jupyter.types import Dir, File
+from tests.cases import each
 
 
 @pytest.fixture
@@ -42,7 +43,7 @@ def collect(line: str, prose: str, namespace: dict[str, Any]) -> dict[str, Any]:
     return collect_samples(parse_cell(f"g {line}", prose), namespace)
 
 
-@pytest.mark.parametrize(
+@each(
     ("prose", "names"),
     [
         pytest.param("@a joined to @b", ("a", "b"), id="two"),

@@ -13,8 +13,8 @@ import pytest
 from autocoder_jupyter import magics
 from autocoder_jupyter.display.inspector.document import render_text
 from autocoder_jupyter.display.live import FOLLOWED, OUR_WIDGET, WIDGET
-from autocoder_jupyter.magics import inspection
-from autocoder_jupyter.magics.inspection import Inspectors, NotebookCaller, outputs_of, subject_of
+from autocoder_jupyter.magics import result_display
+from autocoder_jupyter.magics.result_display import Inspectors, NotebookCaller, outputs_of, subject_of
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution
 from autocoder_jupyter.run.events import SampleOutputs
@@ -215,7 +215,7 @@ def test_a_result_that_was_verified_meanwhile_is_shown_as_it_is_now() -> None:
 
 
 def test_only_so_many_are_alive(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inspection, "MAX_OPEN", 2)
+    monkeypatch.setattr(result_display, "MAX_OPEN", 2)
     inspectors, results = Inspectors(), [finished(name) for name in "abc"]
     a, b = inspectors.of(results[0], {}), inspectors.of(results[1], {})
     inspectors.of(results[0], {})  # shown again, so b is now the one that was shown longest ago

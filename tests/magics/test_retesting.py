@@ -9,8 +9,8 @@ import pytest
 
 from autocoder_jupyter.display.inspector.inspector import EditForm
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.magics.inspection import NotebookEditor
 from autocoder_jupyter.magics.own_tests import sources
+from autocoder_jupyter.magics.result_display import NotebookEditor
 from autocoder_jupyter.types import CodePlan, CodeSolution, OutputSpec, Report
 
 PLAN = CodePlan(description="Total.", approach="Add.", outputs=(OutputSpec(name="total", type="float"),))

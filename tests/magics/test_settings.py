@@ -17,13 +17,14 @@ from autocoder_jupyter.request import AgentConfig
 from autocoder_jupyter.settings.choices import SandboxMinimum
 from autocoder_jupyter.trust import agree
 from autocoder_jupyter.types import ImageConfig, Resources, Secret
+from tests.cases import each
 
 
 def write(folder: Path, table: str) -> None:
     (folder / "pyproject.toml").write_text(f"[tool.autocode]\n{table}\n")
 
 
-@pytest.mark.parametrize(
+@each(
     ("flags", "traits", "toml", "environ", "value", "origin"),
     [
         pytest.param({"model": "f"}, {"model": "c"}, 'model = "p"', {"AUTOCODE_MODEL": "e"}, "f", "flag", id="flag"),
@@ -91,7 +92,7 @@ def test_the_nearest_pyproject_upwards_counts(tmp_path: Path) -> None:
     assert resolve({}, {}, inner, {})["share"] == "schema"
 
 
-@pytest.mark.parametrize(
+@each(
     ("toml", "message"),
     [
         pytest.param("max_cots = 1", "Did you mean max_cost?", id="misspelled key"),
@@ -119,7 +120,7 @@ def test_a_mistake_in_pyproject_is_an_error(tmp_path: Path, toml: str, message: 
     assert "pyproject.toml" in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@each(
     ("variable", "text", "value"),
     [
         ("AUTOCODE_WAIT", "1", True),

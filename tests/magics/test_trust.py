@@ -286,7 +286,7 @@ def test_config_and_doctor_say_what_is_left_out(shell: Any, here: Path, monkeypa
 
 
 def test_completion_offers_the_flags_of_trust(shell: Any) -> None:
-    from autocoder_jupyter.magics.notebook import complete
+    from autocoder_jupyter.magics.completion import complete
 
     notebook = shell.magics_manager.registry["AutocodeMagics"].notebook
     line = "%autocode trust --"

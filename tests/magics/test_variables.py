@@ -10,6 +10,7 @@ import pytest
 from autocoder_jupyter.magics import references
 from autocoder_jupyter.magics.references import Variable, describe, hint, others
 from autocoder_jupyter.types import Dir, File
+from tests.cases import each
 
 
 def columns(variable: Variable) -> list[tuple[str, str]]:
@@ -52,7 +53,7 @@ class Unsayable:
         raise RuntimeError("no")
 
 
-@pytest.mark.parametrize(
+@each(
     ("labels", "names"),
     [
         pytest.param(pd.MultiIndex.from_tuples([("a", 1), ("a", 2)]), ["('a', 1)", "('a', 2)"], id="several levels"),

@@ -15,7 +15,7 @@ import pytest
 from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, ModelError, ModelUnavailable, UnusableAnswer
 from autocoder_jupyter.models.client import LiteLLMModel
-from autocoder_jupyter.models.faults import CUT_OFF, Patience, exchange_of
+from autocoder_jupyter.models.faults import CUT_OFF, RetryPolicy, exchange_of
 from autocoder_jupyter.models.protocol import (
     SLACK,
     AnswerLimits,
@@ -27,6 +27,7 @@ from autocoder_jupyter.models.protocol import (
 )
 from autocoder_jupyter.models.replay import ReplayingModel
 from autocoder_jupyter.types import Exchange, Usage
+from tests.cases import each
 from tests.model_faults import (
     WORDS,
     Wire,
@@ -45,7 +46,7 @@ from tests.model_faults import (
 )
 from tests.scripted_model import Answer, ScriptedModel, always
 
-ONCE = Patience(tries=1)
+ONCE = RetryPolicy(tries=1)
 ROOM = 200
 """Tokens that an answer may have in these tests."""
 
@@ -358,7 +359,7 @@ async def test_the_persons_timeout_is_kept_and_named(question: Question) -> None
     assert "no answer within 0.4 s" in str(error)
 
 
-@pytest.mark.parametrize(
+@each(
     ("timeout", "silence"), [(30, 30.0), (0.5, 0.5), (True, 600.0), (-1, 600.0), ("soon", 600.0), (float("inf"), 600.0)]
 )
 def test_only_a_number_of_seconds_is_a_timeout(timeout: Any, silence: float) -> None:

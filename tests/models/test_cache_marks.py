@@ -10,6 +10,7 @@ from autocoder_jupyter.models import library
 from autocoder_jupyter.models.client import LiteLLMModel
 from autocoder_jupyter.models.protocol import ModelConfig, Question, question_key
 from autocoder_jupyter.models.questions import SHARED, wants_marks
+from tests.cases import each
 from tests.scripted_model import Answer, ScriptedModel
 
 BEGINNING, REST = "The request and the data.", "\n\nNow write the tests."
@@ -73,7 +74,7 @@ async def test_what_is_written_into_the_cache_and_read_from_it_is_counted_at_its
     assert usage.cost == pytest.approx((100 * 3 + 600 * 3.75 + 300 * 0.3 + 10 * 15) / 1e6)
 
 
-@pytest.mark.parametrize(
+@each(
     ("model", "wanted"),
     [
         ("anthropic/claude-of-tomorrow", True),

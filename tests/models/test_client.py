@@ -12,13 +12,13 @@ from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.errors import AuthenticationFailed, ModelError, ModelUnavailable, UnknownModel, UnusableAnswer
 from autocoder_jupyter.models import library
 from autocoder_jupyter.models.client import LiteLLMModel
-from autocoder_jupyter.models.faults import Patience
+from autocoder_jupyter.models.faults import RetryPolicy
 from autocoder_jupyter.models.protocol import Listener, ModelConfig, Question, answer_form
 from autocoder_jupyter.models.questions import CONTINUE
 from autocoder_jupyter.types import CodePlan, Usage
 from tests.scripted_model import Answer, ScriptedModel
 
-HASTE = Patience(tries=3, first=0.001, longest=0.05)
+HASTE = RetryPolicy(tries=3, first=0.001, longest=0.05)
 
 
 async def test_an_answer_comes_with_its_messages_its_count_and_its_latency(question: Question) -> None:
@@ -491,7 +491,7 @@ async def test_cancelling_hangs_up_at_once(question: Question, said_before: int)
 async def test_a_pause_can_be_cancelled(question: Question) -> None:
     pausing = asyncio.Event()
     with ScriptedModel([Answer(status=429)] * 9) as endpoint:
-        model = LiteLLMModel(endpoint.config(), Patience(first=60, longest=60))
+        model = LiteLLMModel(endpoint.config(), RetryPolicy(first=60, longest=60))
         task = asyncio.create_task(model.ask(question, Listener(on_retry=lambda *_: pausing.set())))
         await pausing.wait()
         task.cancel()

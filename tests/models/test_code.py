@@ -9,6 +9,7 @@ from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.models.answers import NotCode, ask_code, extract_code
 from autocoder_jupyter.models.client import LiteLLMModel
 from autocoder_jupyter.models.protocol import Question
+from tests.cases import each
 from tests.scripted_model import Answer, ScriptedModel
 
 CODE = 'import pandas as pd\n\n\ndef run(sales: pd.DataFrame) -> str:\n    return "`ok`, äh"\n'
@@ -18,7 +19,7 @@ def indented(text: str, by: str = "    ") -> str:
     return "".join(by + line for line in text.splitlines(keepends=True))
 
 
-@pytest.mark.parametrize(
+@each(
     "answer",
     [
         CODE,
@@ -89,7 +90,7 @@ def test_of_equal_blocks_the_last_is_taken() -> None:
     assert extract_code("```python\nrun(1)\n```\n```python\nrun(2)\n```") == "run(2)\n"
 
 
-@pytest.mark.parametrize(
+@each(
     "answer",
     ["", "  \n", "Sorry", "I cannot do that.", "42", '"text"', "```python\n```", "```python\ndef run(:\n```", "\x00"],
 )

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.models.protocol import ModelConfig, Question, answer_form, question_key
 from autocoder_jupyter.types import CodePlan
+from tests.cases import each
 
 CONFIG = ModelConfig("openai/gpt-4.1", params={"top_p": 0.5, "stop": {"b", "a", "c"}})
 QUESTION = Question("plan", ({"role": "user", "content": "Zürich?"},), form=answer_form(CodePlan))
@@ -21,7 +22,7 @@ class Other(BaseModel):
     name: str
 
 
-@pytest.mark.parametrize(
+@each(
     "changes",
     [
         {"messages": ({"role": "user", "content": "Zurich?"},)},
@@ -42,7 +43,7 @@ def test_another_model_or_parameter_makes_another_key(changes: dict[str, Any]) -
     assert question_key(QUESTION, dataclasses.replace(CONFIG, **changes)) != question_key(QUESTION, CONFIG)
 
 
-@pytest.mark.parametrize(
+@each(
     "changes",
     [
         {"api_base": "https://proxy.example/v1"},

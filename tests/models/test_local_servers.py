@@ -12,8 +12,8 @@ from contextlib import ExitStack
 import pytest
 
 from autocoder_jupyter.concurrency import background
-from autocoder_jupyter.models import preflight
-from autocoder_jupyter.models.preflight import LocalServer, read_models
+from autocoder_jupyter.models import catalogue
+from autocoder_jupyter.models.catalogue import LocalServer, read_models
 from tests.scripted_model import ScriptedModel
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n"
@@ -42,8 +42,8 @@ def at_port(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Iterator[byte
 
 
 def found(monkeypatch: pytest.MonkeyPatch, ports: dict[int, str]) -> tuple[LocalServer, ...]:
-    monkeypatch.setattr(preflight, "PORTS", ports)
-    return background.run(preflight.local_servers())
+    monkeypatch.setattr(catalogue, "PORTS", ports)
+    return background.run(catalogue.local_servers())
 
 
 def test_the_servers_that_answer_are_listed_with_their_models_as_a_cell_names_them(
@@ -87,7 +87,7 @@ def test_another_program_at_a_port_is_no_server_of_models(
 def test_a_program_that_never_ends_its_answer_is_not_waited_for(
     at_port: Callable[[Iterator[bytes]], int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(preflight, "_SECONDS", 0.2)
+    monkeypatch.setattr(catalogue, "_SECONDS", 0.2)
     pause = threading.Event()
     drops = (OK if number == 0 else b" " * (1 + pause.wait(0.01)) for number in itertools.count())
     assert found(monkeypatch, {at_port(drops): "vLLM"}) == ()

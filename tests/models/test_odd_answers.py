@@ -16,7 +16,7 @@ from autocoder_jupyter.codemode.agent import CalledModel
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.errors import ModelUnavailable
 from autocoder_jupyter.models.client import LiteLLMModel
-from autocoder_jupyter.models.faults import Patience
+from autocoder_jupyter.models.faults import RetryPolicy
 from autocoder_jupyter.models.protocol import Listener, ModelConfig, Question
 from autocoder_jupyter.models.replay import ReplayingModel
 from autocoder_jupyter.models.response import page_title, read_answer
@@ -25,7 +25,7 @@ from autocoder_jupyter.untrusted.plain_json import TextPieces, valid_record, val
 from tests.model_faults import DONE, Wire, chunk, counted, event, finished, packed, sends, whole
 from tests.scripted_model import Answer, ScriptedModel, always
 
-TWICE = Patience(tries=2, first=0.001, longest=0.05)
+TWICE = RetryPolicy(tries=2, first=0.001, longest=0.05)
 YES = chunk({"content": "yes"})
 STOP = chunk({}, "stop")
 PARTS = [{"type": "text", "text": "y"}, {"type": "thinking", "thinking": "?"}, {"type": "text", "text": "es"}]
@@ -191,7 +191,7 @@ async def test_a_web_page_is_named_with_its_title(question: Question) -> None:
         ScriptedModel(always(Answer(wire=sends(page, kind="text/html")))) as endpoint,
         pytest.raises(ModelUnavailable) as caught,
     ):
-        await LiteLLMModel(endpoint.config(), Patience(tries=6, first=0.001)).ask(question)
+        await LiteLLMModel(endpoint.config(), RetryPolicy(tries=6, first=0.001)).ask(question)
     assert "a web page ('Log in to Acme Wi-Fi') came instead of an answer" in caught.value.why
     assert endpoint.url in caught.value.hint and "Log in to the network" in caught.value.hint
     assert "running?" not in caught.value.hint

@@ -10,13 +10,14 @@ import pytest
 from autocoder_jupyter.errors import AuthenticationFailed, ModelError, ModelUnavailable, UnknownModel
 from autocoder_jupyter.models import catalogue, library, preflight
 from autocoder_jupyter.models.client import LiteLLMModel
-from autocoder_jupyter.models.faults import Patience
+from autocoder_jupyter.models.faults import RetryPolicy
 from autocoder_jupyter.models.protocol import ModelConfig, Question
 from autocoder_jupyter.models.replay import ReplayingModel
 from autocoder_jupyter.types import Exchange, Usage
+from tests.cases import each as each_case
 from tests.scripted_model import Answer, ScriptedModel
 
-HASTE = Patience(tries=3, first=0.001, longest=0.05)
+HASTE = RetryPolicy(tries=3, first=0.001, longest=0.05)
 
 
 class Imported(Exception):
@@ -103,7 +104,7 @@ def test_the_keys_are_those_that_litellm_asks_for(monkeypatch: pytest.MonkeyPatc
                 preflight.require_key(config)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "config",
     [
         ModelConfig("openai/gpt-4.1", params={"api_key": "sesame"}),
@@ -171,7 +172,7 @@ def test_no_model_is_refused_that_litellm_would_ask() -> None:
             litellm.get_llm_provider(name)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "config",
     [
         ModelConfig("whatever/name", api_base="http://127.0.0.1:1/v1"),

@@ -7,6 +7,7 @@ from autocoder_jupyter.models import library
 from autocoder_jupyter.models.library import cost_of, describe, require_price
 from autocoder_jupyter.models.protocol import ModelConfig
 from autocoder_jupyter.types import Usage
+from tests.cases import each
 
 
 def test_a_known_model_is_described(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,7 +49,7 @@ def test_of_an_unknown_model_nothing_is_made_up(model: str) -> None:
 USAGE = Usage(input_tokens=1000, cached_tokens=400, output_tokens=10)
 
 
-@pytest.mark.parametrize(
+@each(
     ("model", "cost"),
     [
         ("openai/gpt-4.1", (600 * 2 + 400 * 0.5 + 10 * 8) / 1e6),

@@ -27,9 +27,9 @@ from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.errors import AuthenticationFailed, BudgetSpent, InvalidRequest, ModelUnavailable, UnusableAnswer
 from autocoder_jupyter.models import process, serving, spawn
 from autocoder_jupyter.models.client import LiteLLMModel
-from autocoder_jupyter.models.faults import Patience, exchange_of
+from autocoder_jupyter.models.faults import RetryPolicy, exchange_of
 from autocoder_jupyter.models.process import ModelProcess, Order, RemoteModel
-from autocoder_jupyter.models.protocol import Listener, ModelConfig, Question, Worst, answer_form
+from autocoder_jupyter.models.protocol import Listener, ModelConfig, Question, WorstCase, answer_form
 from autocoder_jupyter.models.questions import SentRequest
 from autocoder_jupyter.types import CodePlan
 from tests.model_faults import chunk, for_ever
@@ -38,7 +38,7 @@ from tests.scripted_model import Answer, ScriptedModel, always
 pytestmark = pytest.mark.slow
 
 QUESTION = Question("plan", ({"role": "user", "content": "How are you?"},), max_tokens=400)
-ONCE = Patience(tries=1)
+ONCE = RetryPolicy(tries=1)
 SAID = [chunk({"content": f"word {number} "}) for number in range(50)]
 
 
@@ -177,7 +177,7 @@ async def test_a_cancel_while_the_budget_is_waited_for_sends_nothing() -> None:
     budget, waiting = Budget(tokens=500), threading.Event()
 
     class Told:
-        def reserve(self, worst: Worst) -> Any:
+        def reserve(self, worst: WorstCase) -> Any:
             waiting.set()
             return budget.reserve(worst)
 
@@ -208,7 +208,7 @@ async def test_pauses_are_told() -> None:
     pauses: list[tuple[str, float]] = []
     answers = [Answer(status=429, headers={"retry-after": "0"}), Answer("fine")]
     with ScriptedModel(answers) as endpoint:
-        model = remote_model(endpoint.config(), Patience(first=0.01))
+        model = remote_model(endpoint.config(), RetryPolicy(first=0.01))
         await model.ask(QUESTION, Listener(on_retry=lambda reason, seconds: pauses.append((reason, seconds))))
     assert len(pauses) == 1 and pauses[0][0]
 

@@ -7,7 +7,7 @@ import pytest
 from autocoder_jupyter.errors import AuthenticationFailed, ModelUnavailable
 from autocoder_jupyter.models.answers import ask_structured
 from autocoder_jupyter.models.client import LiteLLMModel
-from autocoder_jupyter.models.faults import Patience
+from autocoder_jupyter.models.faults import RetryPolicy
 from autocoder_jupyter.models.protocol import Listener, ModelConfig, Question
 from autocoder_jupyter.models.replay import ReplayingModel
 from autocoder_jupyter.request import CachePolicy
@@ -102,7 +102,7 @@ async def test_without_reach_and_recording_both_are_named(question: Question) ->
     with ScriptedModel() as endpoint:
         config = endpoint.config()
     other = replace(question, messages=({"role": "user", "content": "another question"},))
-    model = ReplayingModel(LiteLLMModel(config, Patience(tries=1)), await recording_of(other))
+    model = ReplayingModel(LiteLLMModel(config, RetryPolicy(tries=1)), await recording_of(other))
     with pytest.raises(ModelUnavailable, match="journal has no answer"):
         await model.ask(question)
 

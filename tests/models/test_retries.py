@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from autocoder_jupyter.errors import ModelUnavailable
 from autocoder_jupyter.models.client import LiteLLMModel
-from autocoder_jupyter.models.faults import Patience
+from autocoder_jupyter.models.faults import RetryPolicy
 from autocoder_jupyter.models.protocol import ModelConfig, Question
 
-PATIENCE = Patience(tries=5, first=1.0, longest=30.0, total=60.0)
+PATIENCE = RetryPolicy(tries=5, first=1.0, longest=30.0, total=60.0)
 
 
 @given(st.integers(1, 4))
@@ -51,6 +51,6 @@ async def test_without_a_connection_a_model_that_is_not_known_is_not_asked_for_l
         taken.bind(("127.0.0.1", 0))
         monkeypatch.setenv("OPENAI_API_BASE", f"http://127.0.0.1:{taken.getsockname()[1]}")
         with pytest.raises(ModelUnavailable, match=f"did not answer in {tries} tries") as caught:
-            await LiteLLMModel(ModelConfig(model), Patience(tries=3, first=0.01)).ask(question)
+            await LiteLLMModel(ModelConfig(model), RetryPolicy(tries=3, first=0.01)).ask(question)
     assert ("litellm does not know this model. Did you mean openai/" in str(caught.value)) == (tries == 2)
     assert "Is this machine online?" in caught.value.hint

@@ -12,6 +12,7 @@ from autocoder_jupyter.engine.repair import Rederivation
 from autocoder_jupyter.engines.staged.fixer import CodeFix
 from autocoder_jupyter.models.protocol import schema_in_words, strict_schema
 from autocoder_jupyter.types import CodeSolution, ErrorDiagnosis, InputSpec
+from tests.cases import each as each_case
 
 
 class Titled(BaseModel):
@@ -76,9 +77,7 @@ def test_a_record_is_told_as_a_type() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "answer_type", [ErrorDiagnosis, CodeSolution, PlanAnswer, CodeFix, Rederivation, ParsedConstraints]
-)
+@each_case("answer_type", [ErrorDiagnosis, CodeSolution, PlanAnswer, CodeFix, Rederivation, ParsedConstraints])
 def test_the_words_are_short_and_name_every_field(answer_type: type[BaseModel]) -> None:
     words = schema_in_words(answer_type)
     assert words.count("\n") == 1

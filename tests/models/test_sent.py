@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from autocoder_jupyter.models.client import LiteLLMModel
-from autocoder_jupyter.models.faults import Patience
+from autocoder_jupyter.models.faults import RetryPolicy
 from autocoder_jupyter.models.protocol import ModelConfig, Question
-from autocoder_jupyter.models.questions import Announcer, SentRequest
+from autocoder_jupyter.models.questions import RequestReporter, SentRequest
 from tests.scripted_model import Answer, ScriptedModel
 
 QUESTION = Question("plan", ({"role": "system", "content": "Be brief."}, {"role": "user", "content": "Grüße?"}))
@@ -28,7 +28,7 @@ async def test_each_request_is_noted_as_it_arrives(model: str, monkeypatch: pyte
     script: list[str | Answer] = [Answer(status=503), Answer("first half", finish_reason="length"), " and second"]
     with ScriptedModel(script) as endpoint:
         base = endpoint.root if model.startswith("anthropic") else endpoint.settings["api_base"]
-        client = LiteLLMModel(ModelConfig(model, api_base=base), Patience(first=0.01), on_send=note)
+        client = LiteLLMModel(ModelConfig(model, api_base=base), RetryPolicy(first=0.01), on_send=note)
         await client.ask(QUESTION)
     assert [dict(request.body) for request in noted.values()] == endpoint.requests
     assert len(noted) == 3 and before == set(noted)
@@ -50,14 +50,14 @@ async def test_who_cannot_note_a_request_says_so() -> None:
         raise OSError("no space left")
 
     with ScriptedModel(["yes"]) as endpoint, pytest.raises(Exception, match="no space left"):
-        await LiteLLMModel(endpoint.config(), Patience(tries=1), on_send=full).ask(QUESTION)
+        await LiteLLMModel(endpoint.config(), RetryPolicy(tries=1), on_send=full).ask(QUESTION)
 
 
 def test_what_litellm_does_not_announce_is_noted_as_it_was_handed_over() -> None:
     noted: list[SentRequest] = []
-    announcer = Announcer("plan", "k", noted.append)
-    announcer({"log_event_type": "post_api_call", "additional_args": None})
-    announcer.require_told(
+    reporter = RequestReporter("plan", "k", noted.append)
+    reporter({"log_event_type": "post_api_call", "additional_args": None})
+    reporter.require_reported(
         {"model": "m", "messages": [1], "api_key": "sk-1", "api_base": "https://me:pw@host.example:8/v1?key=abc"}
     )
     (request,) = noted

@@ -10,6 +10,7 @@ from autocoder_jupyter.models.answers import Unreadable, ask_structured, read_re
 from autocoder_jupyter.models.client import LiteLLMModel
 from autocoder_jupyter.models.protocol import ModelConfig, Question
 from autocoder_jupyter.types import CodePlan, ErrorDiagnosis
+from tests.cases import each
 from tests.scripted_model import Answer, ScriptedModel, prompt_of
 
 
@@ -23,7 +24,7 @@ GOOD = '{"name": "Basel", "people": 175000, "rivers": ["Rhine"]}'
 BASEL = City(name="Basel", people=175000, rivers=("Rhine",))
 
 
-@pytest.mark.parametrize(
+@each(
     "answer",
     [
         GOOD,
@@ -53,7 +54,7 @@ def test_a_record_is_read_however_it_is_wrapped(answer: str) -> None:
     assert read_record(answer, City) == BASEL
 
 
-@pytest.mark.parametrize(
+@each(
     "name",
     [
         "“Basel”, they say",
@@ -83,9 +84,7 @@ def test_null_means_the_default() -> None:
     assert read_record('{"name": "Basel", "people": 1, "rivers": null}', City).rivers == ()
 
 
-@pytest.mark.parametrize(
-    "answer", ["", "I cannot.", "[1, 2]", "{", '{"name": "Basel"}', '{"name": "Basel", "peo', "{}"]
-)
+@each("answer", ["", "I cannot.", "[1, 2]", "{", '{"name": "Basel"}', '{"name": "Basel", "peo', "{}"])
 def test_what_does_not_fit_is_refused(answer: str) -> None:
     with pytest.raises(Unreadable):
         read_record(answer, City)

@@ -16,18 +16,18 @@ from pathlib import Path
 from typing import Any
 
 from autocoder_jupyter.agent.arguments import _expressions
-from autocoder_jupyter.codemode import journal as recording
+from autocoder_jupyter.codemode import values as codemode_values
 from autocoder_jupyter.codemode.conversation import read_answer
+from autocoder_jupyter.codemode.interpreter import runnable
 from autocoder_jupyter.codemode.journal import ConversationJournal
-from autocoder_jupyter.codemode.values import runnable
 from autocoder_jupyter.data.columns_read import columns_read
 from autocoder_jupyter.data.files import describe_file
 from autocoder_jupyter.data.readers import read_table, require_moderate
-from autocoder_jupyter.display.codemode.card import specification
+from autocoder_jupyter.display.charts import specification
 from autocoder_jupyter.display.inspector import document
 from autocoder_jupyter.display.inspector.form import read as read_form
 from autocoder_jupyter.display.inspector.subject import Subject
-from autocoder_jupyter.engine import acceptance, tests, verdict
+from autocoder_jupyter.engine import acceptance, stub_check, tests
 from autocoder_jupyter.engine.evidence.conditions import _below, reads
 from autocoder_jupyter.engine.evidence.examiner import is_general, raised_in
 from autocoder_jupyter.engine.evidence.mutants import CHARACTERS, mutants, ways_of_size
@@ -36,15 +36,15 @@ from autocoder_jupyter.engine.evidence.small_inputs import code_with, largest_nu
 from autocoder_jupyter.engine.evidence.split_inputs import counts_rows, small_numbers, with_small_products
 from autocoder_jupyter.engine.journal import Journal, conversation, sent_record
 from autocoder_jupyter.engine.packages import imported_modules
-from autocoder_jupyter.engine.prompt import interface_problem, without_entry
-from autocoder_jupyter.engine.repair import Brief, excerpt, replace_tests
+from autocoder_jupyter.engine.prompt import Brief, interface_problem, without_entry
+from autocoder_jupyter.engine.repair import excerpt, replace_tests
 from autocoder_jupyter.engine.run_folder import RunFolder
 from autocoder_jupyter.engine.start import _with_default, tests_problem
 from autocoder_jupyter.engine.tests import read_suite, with_tests
 from autocoder_jupyter.engine.tests_ahead import whole_statements
 from autocoder_jupyter.engines.claude import classify
-from autocoder_jupyter.engines.claude.agent import SuiteWatch
 from autocoder_jupyter.engines.claude.shell import SAFE
+from autocoder_jupyter.engines.claude.suite_watch import SuiteWatch
 from autocoder_jupyter.engines.claude.wire import EventReader, Message
 from autocoder_jupyter.engines.staged.fixer import add_imports, apply_edits, changed_in_substance
 from autocoder_jupyter.errors import AutocodeError
@@ -52,11 +52,10 @@ from autocoder_jupyter.evaluate.trial import read_tasks
 from autocoder_jupyter.jobs.code_job import load_record
 from autocoder_jupyter.kinds.table import KINDS, elements_of
 from autocoder_jupyter.magics.command import parse_cell
-from autocoder_jupyter.magics.inserting import insertable
-from autocoder_jupyter.magics.progress import sixels
 from autocoder_jupyter.magics.settings import read_project
+from autocoder_jupyter.magics.sixel import sixels
 from autocoder_jupyter.models.answers import extract_code, read_record
-from autocoder_jupyter.models.preflight import read_models
+from autocoder_jupyter.models.catalogue import read_models
 from autocoder_jupyter.redaction.messages import Redaction
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.result import storage
@@ -66,7 +65,7 @@ from autocoder_jupyter.sandbox.host.exchange import Malformed, _parse
 from autocoder_jupyter.sandbox.host.testing import sentences
 from autocoder_jupyter.sandbox.protocol import Program
 from autocoder_jupyter.tasks.command_line import entered
-from autocoder_jupyter.tasks.export import renamed, tests_for
+from autocoder_jupyter.tasks.export import insertable, renamed, tests_for
 from autocoder_jupyter.types import CodePlan, CodeSolution, Edit, Exchange, InputSpec, OutputSpec, Report
 from autocoder_jupyter.untrusted import parsing, plain_json, plain_toml
 from autocoder_jupyter.untrusted.folder import Folder
@@ -407,7 +406,7 @@ READERS: dict[str, Reader] = {
             **_json("numbers", "keys", "brackets"),
             "models": lambda: '{"data":' + _many('{"id":"a"}', 1_000_000) + "}",
         },
-        ("models.preflight:read_models",),
+        ("models.catalogue:read_models",),
     ),
     "what was sent": Reader(
         _file(".autocode/growth/r1/sent.json", lambda folder: sent_record(folder / ".autocode", "growth", "r1")),
@@ -443,7 +442,7 @@ READERS: dict[str, Reader] = {
         ),
     ),
     "a recorded value of a tool": Reader(
-        lambda text, _: recording.decode(plain_json.parse(text)),
+        lambda text, _: codemode_values.decode(plain_json.parse(text)),
         {
             **_json("colliding numbers of a recorded set", "keys"),
             "colliding numbers of a recorded dict": lambda: json.dumps(
@@ -459,7 +458,7 @@ READERS: dict[str, Reader] = {
                 {"$type": "set", "value": [_typed("Decimal", str(n * (2**61 - 1))) for n in range(100_000)]}
             ),
         },
-        ("codemode.journal:decode", "codemode.journal:_decoded", "codemode.journal:<module>"),
+        ("codemode.values:decode", "codemode.values:_decoded", "codemode.values:<module>"),
     ),
     "a conversation to continue": Reader(
         _file(".autocode/growth/conversation.json", lambda folder: load_record(folder / ".autocode", "growth")),
@@ -583,7 +582,7 @@ READERS: dict[str, Reader] = {
     "code in an answer": Reader(
         lambda text, _: extract_code(text, must_define="run"),
         _sources(),
-        ("models.answers:_parses", "models.answers:_defines", "models.answers:_complaint"),
+        ("models.answers:_parses", "models.answers:_defines", "models.answers:_code_complaint"),
     ),
     "a record in an answer": Reader(
         lambda text, _: read_record(text, CodePlan),
@@ -613,7 +612,7 @@ READERS: dict[str, Reader] = {
     "an answer of code mode": Reader(
         lambda text, _: runnable(getattr(read_answer(text), "source", text), ("price",)),
         {**_sources("names", "fences and code", "brackets"), "fences": lambda: hostile.repeated("```\n")},
-        ("codemode.values:runnable",),
+        ("codemode.interpreter:runnable",),
     ),
     "edits of code": Reader(_edited, _sources("names", "functions", "imports"), ("engines.staged.fixer:apply_edits",)),
     "imports of an edit": Reader(
@@ -660,7 +659,9 @@ READERS: dict[str, Reader] = {
         ("engine.tests_ahead:whole_statements", "engine.tests_ahead:TestsAhead._next"),
     ),
     "tests apart": Reader(
-        lambda text, _: verdict._keys(read_suite(text), None), _sources("tests", "classes"), ("engine.verdict:_keys",)
+        lambda text, _: stub_check._keys(read_suite(text), None),
+        _sources("tests", "classes"),
+        ("engine.stub_check:_keys",),
     ),
     "tests of two versions": Reader(
         _joined,
@@ -679,7 +680,7 @@ READERS: dict[str, Reader] = {
         ),
     ),
     "tests that an agent changes": Reader(
-        _watched, _sources("tests", "names", "functions"), ("engines.claude.agent:_parts",)
+        _watched, _sources("tests", "names", "functions"), ("engines.claude.suite_watch:_parts",)
     ),
     "a program that an agent runs": Reader(
         lambda text, _: classify.judge(text, _no_shell),
@@ -746,7 +747,7 @@ READERS: dict[str, Reader] = {
             **_sources("names", "functions"),
             "calls of the function": lambda: "def run(): pass\n" + "run()\n" * 7_000,
         },
-        ("untrusted.readable_code:readable_code", "tasks.export:places"),
+        ("untrusted.parsing:readable_code", "tasks.export:places"),
     ),
     "code for a script": Reader(
         lambda text, _: (entered(text), tests_for(text, "growth", "# how")),
@@ -818,7 +819,7 @@ READERS: dict[str, Reader] = {
             "traces": lambda: '{"data":' + _many('{"x":[]}', 495_000) + "}",
             "rows": lambda: '{"mark":"bar","data":{"values":' + _many('{"a":1}', 495_000) + "}}",
         },
-        ("display.codemode.card:_parsed",),
+        ("display.charts:_parsed",),
     ),
     # The search does not find it: Pillow is imported by name, and what it calls has the names of many functions.
     "a picture in a terminal": Reader(
@@ -892,7 +893,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "models.serving:_Server.run",
         "scaling.sources:_ibis.like",
         "magics.line.information:_packages",
-        "sandbox.docker.trial:authorities",
+        "sandbox.docker.environments:host_authorities",
         "sandbox.docker.products:Machine.is_wsl",
         "sandbox.docker.engine:_host",
         "sandbox.docker.engine:_start_time",
@@ -901,23 +902,23 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "sandbox.environments.installed:read_list",
         "sandbox.environments.uv:_addresses",
         "sandbox.environments.uv:pip_settings",
-        "sandbox.host.pool:free_memory",
-        "sandbox.host.pool:usable_cores",
+        "sandbox.host.capacity:free_memory",
+        "sandbox.host.capacity:usable_cores",
         "lab.server:can_serve_extension",
-        "sandbox.local.confinement.rules:_mounts_below",
-        "sandbox.local.container_memory:ControlGroup._kill",
-        "sandbox.local.container_memory:ControlGroup.ran_out",
-        "sandbox.local.container_memory:_lines",
+        "sandbox.local.confinement.kernel_features:_mounts_below",
+        "sandbox.local.control_groups:ControlGroup._kill",
+        "sandbox.local.control_groups:ControlGroup.ran_out",
+        "sandbox.local.control_groups:_lines",
         "sandbox.local.environments:_read_marker",
         "sandbox.local.environments:find_interpreter",
         "sandbox.local.forking:Forks._take_order",
         "sandbox.local.forks:LoadingProcess.fork",
-        "sandbox.local.loaded:impurity",
-        "sandbox.local.sandbox:_advice_on_landlock",
-        "sandbox.local.sandbox:_advice_on_namespaces",
-        "sandbox.local.sandbox:_advice_on_profiles",
-        "sandbox.local.sandbox:_own_status",
-        "sandbox.local.sandbox:_run",
+        "sandbox.local.forking:impurity",
+        "sandbox.local.trial:_advice_on_landlock",
+        "sandbox.local.trial:_advice_on_namespaces",
+        "sandbox.local.trial:_advice_on_profiles",
+        "sandbox.local.trial:_own_status",
+        "sandbox.local.trial:_run",
         "sandbox.local.messages:StartOrder.read",
         "sandbox.local.process:LocalProcess._read_reason",
         "sandbox.local.limits:WatchedWorker._own_end",
@@ -933,22 +934,22 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "engine.tests:write_tests",
         "engines.claude.agent:Agent._tested",
         "engines.claude.agent:Agent._tests_problem",
-        "engines.claude.prompts:BlindTests.judge",
+        "engines.claude.writer:BlindTests.judge",
         "engines.claude.writer:ClaudeWriter._take_tests",
         "engines.staged.fixer:Fixer._fix_tests",
         "types.interface:InputSpec.default_value",
     ),
     "bounded by its caller, and not measured here": (
-        "calls.function:find",
+        "calls.outcome_cache:find",
         "scaling.contract:_find",
-        "codemode.monty_session:_remarks",
+        "codemode.monty_session:_type_errors",
         "contracts.sample_schema:_label",
         "contracts.sample_schema:_read",
         "data.files:_describe_arrow",
         "data.text_formats:_is_json",
         "data.renames:likely_renames",
         "data.value_drift:recorded_values",
-        "display.inspector.evidence:_file",
+        "display.outputs:_file",
         "engine.constraints:Constraints.recall",
         "engine.evidence.comparison:Trial._told",
         "engine.evidence.comparison:Trial._open",

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import uuid
 
-import pytest
-
 from autocoder_jupyter.redaction.masking import Masker, count_masked
+from tests.cases import each
 
 SECRETS = [
     "sk-" + "abcdEFGH1234" * 4,
@@ -21,14 +20,14 @@ SECRETS = [
 ]
 
 
-@pytest.mark.parametrize("secret", SECRETS)
+@each("secret", SECRETS)
 def test_a_secret_disappears(secret: str) -> None:
     masked = Masker().mask(f"before {secret} after")
     assert masked.startswith("before <")
     assert secret[8:24] not in masked
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "hidden"),
     [
         ("postgresql://bob:hunter2@db.example.org/x", "hunter2"),
@@ -60,7 +59,7 @@ def test_private_parts_disappear_and_the_rest_stays(text: str, hidden: str) -> N
     assert "<" in masked
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "1234567890123456",

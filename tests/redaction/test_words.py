@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from autocoder_jupyter.errors import OutputRefused, SandboxCrash, SandboxTimeout, SolutionError, WrongType
 from autocoder_jupyter.redaction.masking import FilePlaceholders, suffixes_of
 from autocoder_jupyter.redaction.messages import Redaction, hidden_values, redacted_record, without_secrets
+from tests.cases import each
 
 CELL = "zelda-cell-77"
 CODE = "class NoSales(ValueError): ...\n\n\ndef run(sales):\n    return sales['price'].sum()\n"
@@ -45,15 +44,15 @@ LEAKING = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("share", ["stats", "schema"])
-@pytest.mark.parametrize("error", LEAKING, ids=range(len(LEAKING)))
+@each("share", ["stats", "schema"])
+@each("error", LEAKING, ids=range(len(LEAKING)))
 def test_no_cell_is_told_where_values_are_withheld(error: Exception, share: str) -> None:
     said = told(error, share)
     assert CELL not in said and said
     assert not Redaction.over(share, CODE, []).traceback(error)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("error", LEAKING, ids=range(len(LEAKING)))
+@each("error", LEAKING, ids=range(len(LEAKING)))
 def test_with_rows_the_words_are_told(error: Exception) -> None:
     assert CELL in told(error, "rows")
 
@@ -64,7 +63,7 @@ def test_with_rows_they_are_masked() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("error", "words"),
     [
         (raised("KeyError", "'price'"), "KeyError in line 5, `return sales['price'].sum()`: there is no 'price'."),
@@ -115,7 +114,7 @@ def test_what_was_said_in_a_report_is_masked_on_its_way_to_a_file() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "suffix"),
     [
         ("a.csv", ".csv"),

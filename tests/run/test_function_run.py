@@ -26,6 +26,7 @@ from autocoder_jupyter.run.events import (
 )
 from autocoder_jupyter.run.function_run import BUILD_LINES, LOG_LINES, TAIL_CHARACTERS, FunctionRun
 from autocoder_jupyter.types import CodePlan, ErrorDiagnosis, Evidence, TestFailure, TestOutcome, Usage
+from tests.cases import each
 
 
 def fold(*events: Any) -> FunctionRun:
@@ -183,7 +184,7 @@ def test_approval_waits_until_a_person_decides() -> None:
     assert "declined: evilpkg" in decided.log[-1].text
 
 
-@pytest.mark.parametrize("end", ["ready", "failed", "cancelled", "over_budget"])
+@each("end", ["ready", "failed", "cancelled", "over_budget"])
 def test_each_ending_ends(end: Any) -> None:
     state = fold(StageStarted("run", 1, 3), ApprovalNeeded(("x",)), Finished(end, "because"))
     assert state.finished

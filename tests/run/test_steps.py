@@ -14,7 +14,7 @@ from autocoder_jupyter.run.events import (
     ToolCalled,
     ToolEnded,
 )
-from autocoder_jupyter.run.steps import MOST_STEPS, Steps
+from autocoder_jupyter.run.record import MOST_STEPS, Steps
 from autocoder_jupyter.types import TestOutcome, Usage
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from autocoder_jupyter.display.inspector import document
 from autocoder_jupyter.display.inspector.subject import Subject
 from autocoder_jupyter.display.live import card_html, card_text
@@ -26,6 +24,7 @@ from autocoder_jupyter.types import (
     TestOutcome,
 )
 from autocoder_jupyter.types.evidence import NO_CHANGE, ZONE
+from tests.cases import each
 
 PASSED = tuple(TestOutcome(id=f"test_{number}", outcome="passed") for number in range(7))
 AGREES = SecondOpinion(state="agree", compared=("a", "b"), parts=60)
@@ -45,7 +44,7 @@ FULL = Evidence(
     acceptance=tuple(CheckOutcome(name=f"your test test_{name}", passed=True) for name in "ab"),
 )
 LINE = (
-    "verified: 7 tests that notice 10 of 12 changes · second opinion agrees on 2 of 2 outputs · 60 small parts · "
+    "verified: 7 tests catch 10 of 12 code mutations · second opinion agrees on 2 of 2 outputs · 60 small parts · "
     "your 2 tests"
 )
 
@@ -71,10 +70,10 @@ def test_the_inspector_and_a_saved_notebook_have_the_same_line_and_list_the_surv
     saved = Subject(Report(name="growth", run_id="1", prompt="p", success=True).model_copy(update=found), "ready")
     page = document.render_html(saved)
     assert LINE in document.render_text(saved) and LINE.removeprefix("verified: ") in page
-    assert [found[0] for found in re.findall("– not noticed|✓ noticed", page)] == ["–"] * 2 + ["✓"] * 10
+    assert [found[0] for found in re.findall("– not caught|✓ caught", page)] == ["–"] * 2 + ["✓"] * 10
 
 
-@pytest.mark.parametrize(
+@each(
     ("evidence", "opinion", "lacks"),
     [
         (FULL, None, "no second opinion"),
@@ -93,16 +92,16 @@ def test_the_inspector_and_a_saved_notebook_have_the_same_line_and_list_the_surv
             AGREES,
             "fails 1 further test",
         ),
-        (Evidence(tests=PASSED), AGREES, "tests not tried on changed code"),
+        (Evidence(tests=PASSED), AGREES, "tests not tried on mutated code"),
         (
             Evidence(tests=PASSED, strength=Strength(changes=noticed(9, 12))),
             AGREES,
-            "only 7 tests that notice 9 of 12 changes",
+            "7 tests catch only 9 of 12 code mutations",
         ),
         (
             Evidence(tests=PASSED, strength=Strength(ended="the time was up")),
             AGREES,
-            "tests not tried on changed code: the time was up",
+            "tests not tried on mutated code: the time was up",
         ),
         (
             Evidence(tests=PASSED, strength=Strength(dependences=(Dependence(on="the date", differs=True),))),
@@ -132,7 +131,7 @@ def test_what_is_missing_or_weak_is_named(evidence: Evidence, opinion: SecondOpi
 def test_that_no_change_shows_what_the_tests_notice_counts_only_without_a_second_opinion() -> None:
     evidence = Evidence(tests=PASSED, strength=Strength(ended=NO_CHANGE))
     assert verified(evidence, AGREES, 2).lacks == ()
-    missed = f"tests not tried on changed code: {NO_CHANGE}"
+    missed = f"tests not tried on mutated code: {NO_CHANGE}"
     assert verified(evidence, None, 2).lacks == (missed, "no second opinion")
     assert missed in verified(evidence, SecondOpinion(state="not compared"), 2).lacks
 

@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.sandbox.choice import get
-from autocoder_jupyter.sandbox.local import forks
-from autocoder_jupyter.sandbox.local import sandbox as trial_program
+from autocoder_jupyter.sandbox.local import forks, trial
 from autocoder_jupyter.sandbox.protocol import CallSpec, Environment, EnvironmentSpec, Program, Sandbox, Worker
 from autocoder_jupyter.types import InputSpec, OutputSpec, TypeName
 
@@ -34,7 +33,7 @@ SLOWER = SECONDS / 20
 def allow_for_emulation(set_attribute: Callable[[object, str, object], None]) -> None:
     """Longer time limits on an emulated machine. Importing the libraries takes a minute there, so it is done once."""
     if "AUTOCODE_TEST_SECONDS" in os.environ:
-        set_attribute(trial_program, "_SECONDS", SECONDS)
+        set_attribute(trial, "_SECONDS", SECONDS)
         set_attribute(forks, "IDLE_SECONDS", 600.0)
         set_attribute(forks, "_ARRIVAL_SECONDS", 600.0)
         set_attribute(forks, "_TURNS", 1)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.calls import function as outcome_cache
+from autocoder_jupyter.calls import outcome_cache
 from autocoder_jupyter.calls.binding import bind
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.calls.runtime import runtime_for

@@ -13,7 +13,8 @@ import pytest
 from pyarrow import parquet
 
 from autocoder_jupyter.errors import DataDrift
-from autocoder_jupyter.scaling.answers import InFolder, Together, rounds
+from autocoder_jupyter.scaling.answers import InFolder, InMemory, rounds
+from tests.cases import each
 
 DAY = pd.Timestamp("2024-01-01")
 LONG = 2**60 + 1
@@ -22,7 +23,7 @@ NONE: list[Any] = [None, None]
 
 def put_together(columns: list[Any], to: Path | None) -> pd.DataFrame:
     """The answers of pieces with one column each."""
-    answers = Together() if to is None else InFolder(to)
+    answers = InMemory() if to is None else InFolder(to)
     made: Any
     try:
         for place, column in enumerate(columns):
@@ -101,7 +102,7 @@ def test_values_of_one_kind_are_kept_as_they_are(columns: list[Any], to: Path | 
 
 
 def test_levels_of_an_index_are_compared_too(to: Path | None) -> None:
-    answers = Together() if to is None else InFolder(to)
+    answers = InMemory() if to is None else InFolder(to)
     answers.put(0, pd.DataFrame({"a": [1]}, index=pd.Index([1], name="shop")), "piece 0")
     with pytest.raises(DataDrift, match="'shop' is str, and int64 in piece 0"):
         answers.put(1, pd.DataFrame({"a": [1]}, index=pd.Index(["x"], name="shop")), "piece 1")
@@ -110,7 +111,7 @@ def test_levels_of_an_index_are_compared_too(to: Path | None) -> None:
     answers.close()
 
 
-@pytest.mark.parametrize(
+@each(
     ("values", "dtype", "expected"),
     [
         ([2**53, -(2**53)], "int64", False),

@@ -80,11 +80,11 @@ def test_the_output_that_is_named_is_returned_alone(built: Build) -> None:
 
 
 def test_without_a_sample_or_a_table_nothing_is_found(built: Build) -> None:
-    with pytest.raises(InvalidRequest, match="there is none of sales") as refused:
+    with pytest.raises(InvalidRequest, match="tested on its samples, and sales has none") as refused:
         _ = built(BY_CUSTOMER).split
     assert "growth.verify(sales=…)" in refused.value.hint
     number = built("return pd.DataFrame({'a': [n]})", {}, inputs=(InputSpec(name="n", type="int", required=False),))
-    with pytest.raises(InvalidRequest, match="takes no table that could be split"):
+    with pytest.raises(InvalidRequest, match="No input of growth is a table, so there is nothing to split"):
         _ = number.split
 
 
@@ -162,7 +162,7 @@ def test_what_cannot_be_checked_is_told_in_words(built: Build) -> None:
     growth.on_split(lambda: ended.set() if growth.known_splits.failed else None)
     growth.check_split()
     assert ended.wait(60)
-    assert "there is none of sales" in growth.known_splits.failed
+    assert "tested on its samples, and sales has none" in growth.known_splits.failed
     assert "growth.verify(sales=…)" in growth.known_splits.failed
 
 

@@ -132,9 +132,9 @@ def test_what_cannot_be_right_is_refused_before_anything_is_computed(built: Buil
         growth.over(frame(TABLE.assign(units="many")))
     given: tuple[dict[str, Any], ...] = ({"to": "answer"}, {"workers": 2}, {"progress": print})
     for option in given:
-        with pytest.raises(InvalidRequest, match="does not go with a Dask frame"):
+        with pytest.raises(InvalidRequest, match="is not supported for a Dask frame"):
             growth.over(frame(), **option)
-    with pytest.raises(InvalidRequest, match="texts as the names"):
+    with pytest.raises(InvalidRequest, match="The names of the columns of a Dask frame must be strings"):
         growth.over(frame(TABLE.rename(columns={"note": 1})))
 
 

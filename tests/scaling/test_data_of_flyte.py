@@ -61,7 +61,7 @@ def test_over_takes_files_folders_and_tables(in_cities: CodeGenEvalResult, tmp_p
     assert in_cities.over.explain(File(path=str(folder / "a.parquet"))).rows == 2000
     with pytest.raises(InvalidRequest, match="Flyte could not fetch the File"):
         in_cities.over(File(path="nosuch://b/a.parquet"))
-    with pytest.raises(InvalidRequest, match="over takes no flyte DataFrame"):
+    with pytest.raises(InvalidRequest, match="over does not accept a flyte DataFrame"):
         in_cities.over(DataFrame.from_df(table))
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.calls import function as outcome_cache
+from autocoder_jupyter.calls import outcome_cache
 from autocoder_jupyter.errors import (
     Cancelled,
     DataDrift,
@@ -127,7 +127,7 @@ def test_a_key_may_be_anything_that_is_one_value(built: Build) -> None:
     growth = built("return pd.DataFrame({'total': [sales['v'].sum()] * 2})", {"sales": SAMPLE})
     day = pd.Timestamp("2024-02-01", tz="Europe/Berlin")
     keys = growth.map([(key, SAMPLE) for key in (day, day, None, (1, ("a", 2)))])
-    with pytest.raises(InvalidRequest, match="key of item 3 has another number of parts"):
+    with pytest.raises(InvalidRequest, match="key of item 3 has a different number of parts"):
         keys.table()
     assert growth.map([(key, SAMPLE) for key in (day, day)]).table()["key"].tolist() == [day] * 4
     mixed = growth.map([(key, SAMPLE) for key in (None, Switch.ON, frozenset("a"), 2)]).table()
@@ -198,7 +198,7 @@ def test_an_input_that_is_called_as_an_option_is_the_input(built: Build, tmp_pat
         (SAMPLE, {}, "takes a list of items, not a DataFrame"),
         ("sales.csv", {}, "takes a list of items, not a str"),
         (3, {}, "takes a list of items, not a int"),
-        ([{"sale": 1}], {}, "Item 0 has 'sale', which is no input of growth"),
+        ([{"sale": 1}], {}, "Item 0 has 'sale', which is not an input of growth"),
         ([{"sales": 1}], {"sales": SAMPLE}, "which is fixed for all items"),
         ([SAMPLE], {"sales": SAMPLE}, "growth has no input for the items"),
         ([SAMPLE], {"workers": 0}, "workers must be a whole number of at least 1"),
@@ -423,7 +423,7 @@ def failing(error: BaseException) -> Any:
 
 def test_an_executor_that_gives_no_future_is_said(built: Build) -> None:
     growth = built(SUM, {"sales": SAMPLE})
-    for act, said in ((lambda _: None, "gave a NoneType"), (lambda given: given[0](*given[1:]), "gave a dict")):
+    for act, said in ((lambda _: None, "returned a NoneType"), (lambda given: given[0](*given[1:]), "returned a dict")):
         with pytest.raises(InvalidRequest, match=said) as refused:
             growth.map(frames(2), executor=Carries(act))
         assert refused.value.why and refused.value.hint
@@ -496,12 +496,12 @@ def closed() -> Any:
 @pytest.mark.parametrize(
     ("executor", "said"),
     [
-        (5, "int is no executor"),
-        (object(), "object is no executor"),
-        (concurrent.futures.ThreadPoolExecutor, "ThreadPoolExecutor is no executor"),
-        (Client, "Client is no executor"),
-        (Client(5), "int is no executor"),
-        (Asynchronous(None), "takes no asynchronous client"),
+        (5, "int is not an executor"),
+        (object(), "object is not an executor"),
+        (concurrent.futures.ThreadPoolExecutor, "ThreadPoolExecutor is not an executor"),
+        (Client, "Client is not an executor"),
+        (Client(5), "int is not an executor"),
+        (Asynchronous(None), "does not accept an asynchronous client"),
         (Unreachable(), "no route to the scheduler"),
         (closed(), "cannot schedule new futures after shutdown"),
     ],

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import dataset, parquet
 
-from autocoder_jupyter.calls import function
+from autocoder_jupyter.calls import outcome_cache
 from autocoder_jupyter.errors import DataDrift, InvalidRequest, NotSplittable, PieceFailed, SplitBroken, TooBig
 from autocoder_jupyter.scaling import answers, partition, running
 from autocoder_jupyter.scaling.running import computed
@@ -233,13 +233,13 @@ def test_after_an_interrupt_only_what_is_missing_is_computed(
 ) -> None:
     growth = built(BY_ROWS, {"sales": SAMPLE}, lock=True, known=ROWS)
     computed: list[str | None] = []
-    store = function.store
+    store = outcome_cache.store
 
     def counted(key: str | None, *outcome: Any) -> None:
         computed.append(key)
         store(key, *outcome)
 
-    monkeypatch.setattr(function, "store", counted)
+    monkeypatch.setattr(outcome_cache, "store", counted)
 
     def stop(done: int, _: int) -> None:
         if done == 6:
@@ -533,8 +533,8 @@ def test_no_rows_are_an_answer_without_rows(built: Build, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("source", "changed", "said"),
     [
-        (SAMPLE, {}, "over takes no pandas DataFrame"),
-        (3, {}, "over takes no builtins int"),
+        (SAMPLE, {}, "over does not accept a pandas DataFrame"),
+        (3, {}, "over does not accept a builtins int"),
         ("nothing.parquet", {}, "There is no file or folder"),
         ("torn.parquet", {}, "torn.parquet cannot be read"),
         ("empty", {}, "There are no Parquet files"),

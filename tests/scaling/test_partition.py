@@ -17,6 +17,7 @@ import pytest
 from autocoder_jupyter.errors import InvalidRequest, TooBig
 from autocoder_jupyter.scaling import partition as module
 from autocoder_jupyter.scaling.partition import largest_group, partition, row_hashes
+from tests.cases import each
 
 TEXTS = ["", "a", "a\0", "aaaaaaaa", "aaaaaaaaa", "aaaaaaaab", "é" * 30, "x" * 3_000, None]
 
@@ -26,7 +27,7 @@ def hashes(column: Any) -> list[int | None]:
     return [None if absent else value for value, absent in zip(values.tolist(), missing.tolist(), strict=True)]
 
 
-@pytest.mark.parametrize(
+@each(
     "keys",
     [
         pyarrow.array(TEXTS),

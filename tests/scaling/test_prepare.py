@@ -108,7 +108,7 @@ def test_a_worker_without_this_package_is_said_before_anything_is_sent(built: Bu
             worker.wait()
     with pytest.raises(InvalidRequest, match="The cluster does not answer"):
         growth.prepare(client)
-    with pytest.raises(InvalidRequest, match="The executor takes no calls"):
+    with pytest.raises(InvalidRequest, match="The executor does not accept calls"):
         growth.map([SAMPLE], executor=client)
 
 
@@ -157,7 +157,7 @@ def test_a_cluster_without_workers_is_said_at_once(built: Build, tmp_path: Path)
 
 def test_an_executor_of_an_asynchronous_client_is_refused(built: Build) -> None:
     client = SimpleNamespace(register_plugin=pytest.fail, asynchronous=True)
-    with pytest.raises(InvalidRequest, match="map waits for the workers, so it takes no asynchronous client"):
+    with pytest.raises(InvalidRequest, match="map waits for the workers, so it does not accept an asynchronous client"):
         built(BY_ROWS, {"sales": SAMPLE}).map([SAMPLE], executor=ClientExecutor(client))
 
 
@@ -166,7 +166,7 @@ def test_prepare_takes_a_client_that_waits(built: Build) -> None:
     with pytest.raises(InvalidRequest, match="prepare takes a client of Dask, not ThreadPoolExecutor"):
         growth.prepare(ThreadPoolExecutor(1))
     awaited = SimpleNamespace(register_plugin=pytest.fail, asynchronous=True)
-    with pytest.raises(InvalidRequest, match="it takes no asynchronous client"):
+    with pytest.raises(InvalidRequest, match="it does not accept an asynchronous client"):
         growth.prepare(awaited)
 
 

@@ -29,7 +29,7 @@ from autocoder_jupyter.data.capture import origin_of
 from autocoder_jupyter.data.drift import check_drift, shape_of
 from autocoder_jupyter.data.sampling import sampled
 from autocoder_jupyter.errors import DataDrift, InvalidRequest, NotSplittable, PieceFailed
-from autocoder_jupyter.scaling.answers import Dtypes, frame_of
+from autocoder_jupyter.scaling.pieces import Dtypes, frame_of
 from autocoder_jupyter.scaling.sources import HERE, Batches, source_of
 from autocoder_jupyter.types.interface import Split
 from tests.scaling.conftest import BY_SHOP, BY_SHOP_IN_ORDER, MERGE, ROWS, WHOLE, Build
@@ -311,7 +311,7 @@ def test_what_fails_while_a_dataset_or_a_reader_is_read_is_one_clear_error(tmp_p
 
 ODD_ANSWERS = {
     "p = sales[['units']].copy(); p['month'] = pd.PeriodIndex(['2024-01'] * len(p), freq='M'); return p": "'month' has",
-    "return pd.DataFrame({'a': sales['units'], 'A': sales['units']})": "'a' but for",
+    "return pd.DataFrame({'a': sales['units'], 'A': sales['units']})": "'a', except for",
     "return sales[['units', 'units']]": "Duplicate|non-unique",
     "return pd.DataFrame({'c': sales['units'] * 1j})": "Unsupported numpy type",
 }
@@ -332,13 +332,13 @@ def test_an_answer_that_a_library_cannot_have_is_refused_before_anything_is_read
 
     sources: dict[str, Any] = {"DuckDB": duckdb.connect().read_parquet(str(tmp_path / "sales.parquet"))}
     sources["Ibis"] = of_ibis(tmp_path / "sales.parquet")
-    if "has" not in said and "but" not in said:
+    if "has" not in said and "except for" not in said:
         sources["Polars"] = lazy.map_batches(watched, schema=lazy.collect_schema())
     for library, source in sources.items():
         for to in (None, tmp_path / "to"):
-            with pytest.raises(InvalidRequest, match=f"The answer cannot be a table of {library}") as refused:
+            with pytest.raises(InvalidRequest, match=f"cannot be converted to a table of {library}") as refused:
                 growth.over(source, to=to)
-            assert re.search(said, refused.value.why) and "different names" in refused.value.hint
+            assert re.search(said, refused.value.why) and "unique column names" in refused.value.hint
     assert reads == [] and not (tmp_path / "to").exists()
 
 
@@ -384,7 +384,7 @@ def test_what_is_no_parquet_file_in_a_folder_is_named(tmp_path: Path) -> None:
 
 def test_a_column_that_pandas_cannot_have_is_named() -> None:
     union = pa.UnionArray.from_dense(pa.array([0], pa.int8()), pa.array([0], pa.int32()), [pa.array([1])])
-    with pytest.raises(DataDrift, match="A table of the columns odd cannot be made one of pandas") as failed:
+    with pytest.raises(DataDrift, match="A table with the columns odd cannot be converted to pandas") as failed:
         frame_of(pa.table({"odd": union}), Dtypes())
     assert "dense_union" in failed.value.why and "leave them out" in failed.value.hint
 

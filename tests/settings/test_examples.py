@@ -9,20 +9,19 @@ import pytest
 
 from autocoder_jupyter.magics.options import OPTIONS
 from autocoder_jupyter.settings.setting import Option
+from tests.cases import each as each_case
 from tools import reference
 
 ALL = [pytest.param(option, id=option.name) for option in OPTIONS]
 
 
-@pytest.mark.parametrize("option", ALL)
+@each_case("option", ALL)
 def test_an_option_has_an_example_that_it_takes(option: Option) -> None:
     assert bool(option.example) == option.takes_value
     assert reference.value_of(option) is not None
 
 
-@pytest.mark.parametrize(
-    "option", [each for each in ALL if isinstance(each.values[0], Option) and each.values[0].is_setting]
-)
+@each_case("option", [each for each in ALL if isinstance(each.values[0], Option) and each.values[0].is_setting])
 def test_a_setting_is_shown_as_each_place_takes_it(option: Option) -> None:
     page = reference.pages()["settings.md"]
     part = page.partition(f"\n## `{option.name}`\n")[2].partition("\n## ")[0]

@@ -15,6 +15,7 @@ from autocoder_jupyter.magics.options import SETTINGS
 from autocoder_jupyter.magics.settings import Autocode, read_environment, read_lab, read_project
 from autocoder_jupyter.settings.config import RECORDS
 from autocoder_jupyter.settings.setting import Option
+from tests.cases import each
 
 KEY = "sk-proj-abcdefghijklmnopqrstuvwxyz"
 HUGE = 10**5000
@@ -65,9 +66,7 @@ def _refused(option: Option, value: Any, called: str) -> str:
     return caught.value.what
 
 
-@pytest.mark.parametrize(
-    ("option", "value"), CASES, ids=[f"{option.name}-{number}" for number, (option, _) in enumerate(CASES)]
-)
+@each(("option", "value"), CASES, ids=[f"{option.name}-{number}" for number, (option, _) in enumerate(CASES)])
 def test_a_wrong_value_is_refused_everywhere_in_the_same_words(option: Option, value: Any) -> None:
     said = _refused(option, value, "IT")
     assert said.startswith("IT") and KEY not in said and len(said) < 600
@@ -89,7 +88,7 @@ def test_a_wrong_value_is_refused_everywhere_in_the_same_words(option: Option, v
     assert KEY not in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "text"),
     [
         ("max_cost", "0"),

@@ -6,21 +6,20 @@ import inspect
 import subprocess
 import sys
 
-import pytest
-
 from autocoder_jupyter import AutoCoderAgent, CodeModeAgent
 from autocoder_jupyter.magics.options import SETTINGS
 from autocoder_jupyter.magics.settings import defaults
 from autocoder_jupyter.settings.config import RECORDS, AgentConfig
+from tests.cases import each
 
 
-@pytest.mark.parametrize("name", RECORDS)
+@each("name", RECORDS)
 def test_a_setting_can_have_its_default(name: str) -> None:
     default = getattr(AgentConfig(), name)
     assert RECORDS[name].checked(default) == default
 
 
-@pytest.mark.parametrize("name", [name for name, value in defaults().items() if value is not None])
+@each("name", [name for name, value in defaults().items() if value is not None])
 def test_the_default_can_be_written_where_the_setting_can(name: str) -> None:
     default = defaults()[name]
     assert SETTINGS[name].checked(default if name != "secrets" else ()) == default

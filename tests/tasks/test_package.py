@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from uv import find_uv_bin
 
 from autocoder_jupyter.calls.function import Function
-from autocoder_jupyter.contracts.applying import contract_of
+from autocoder_jupyter.contracts.describing import contract_of
 from autocoder_jupyter.data.drift import shape_of
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.tasks.package import export_package

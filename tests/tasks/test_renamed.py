@@ -3,9 +3,10 @@ from __future__ import annotations
 import pytest
 
 from autocoder_jupyter.tasks.export import places, renamed
+from tests.cases import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("code", "expected"),
     [
         pytest.param("def run(a):\n    return a\n", "def growth(a):\n    return a\n", id="definition"),
@@ -26,7 +27,7 @@ def test_the_function_gets_the_name_of_its_result(code: str, expected: str) -> N
     assert renamed(code, "growth") == expected
 
 
-@pytest.mark.parametrize(
+@each(
     "code",
     [
         pytest.param("def growth(a): ...\ndef run(a):\n    return growth(a)\n", id="a helper has the name"),
@@ -47,6 +48,6 @@ def test_what_another_name_would_change_stays_as_it_is(code: str) -> None:
     assert renamed(code, "growth") == code and places(code, "growth") == ()
 
 
-@pytest.mark.parametrize("name", ["no name", "class", "list", ""])
+@each("name", ["no name", "class", "list", ""])
 def test_a_name_that_code_cannot_take_is_not_taken(name: str) -> None:
     assert renamed("def run(a): ...\n", name) == "def run(a): ...\n"

@@ -13,6 +13,7 @@ import pytest
 from autocoder_jupyter.codec.figure_data import specification
 from autocoder_jupyter.types import Figure
 from autocoder_jupyter.untrusted.chart_words import chart_words, svg_words
+from tests.cases import each
 from tests.deadline import at_most
 
 SALES = pd.DataFrame(
@@ -65,7 +66,7 @@ def test_a_figure_of_matplotlib_in_words() -> None:
     assert words(drawn) == 'bar chart "Sales 2024"; x: EUR, 1 to 10; y: Berlin … Ulm (4); 4 marks'
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "freq", "said"),
     [
         ("line", "M", "line chart; x: 2024-01 to 2024-12"),

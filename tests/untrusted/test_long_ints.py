@@ -8,14 +8,15 @@ from typing import Any
 import pytest
 from IPython.lib.pretty import pretty
 
-from autocoder_jupyter.display.inspector.evidence import value_text
+from autocoder_jupyter.display.outputs import value_text
 from autocoder_jupyter.untrusted.plain_json import pretty_int, shortened
+from tests.cases import each
 
 LONG = 10**4_999 + 7
 SAID = "10000000000000000000… (5,000 digits)"
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "text"),
     [
         (LONG, SAID),

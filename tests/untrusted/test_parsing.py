@@ -15,6 +15,7 @@ import pytest
 
 import autocoder_jupyter
 from autocoder_jupyter.untrusted import parsing
+from tests.cases import each
 
 DEEP = "x = " + "-" * 20_000 + "1"
 LONG = "\n".join(
@@ -109,7 +110,7 @@ def test_trees_that_are_too_deep_to_be_compared_are_compared_as_texts() -> None:
     assert not parsing.same_code(deep, f"{deep}1")
 
 
-@pytest.mark.parametrize(
+@each(
     "source",
     [
         pytest.param("x" * (parsing.CHARACTERS + 1), id="characters"),

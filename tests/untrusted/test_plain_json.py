@@ -5,6 +5,7 @@ import tracemalloc
 import pytest
 
 from autocoder_jupyter.untrusted.plain_json import LEVELS, parse
+from tests.cases import each
 
 
 def test_ordinary_json_is_read() -> None:
@@ -12,7 +13,7 @@ def test_ordinary_json_is_read() -> None:
     assert parse("[" * LEVELS + "]" * LEVELS) is not None
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         pytest.param("[" * (LEVELS + 1) + "]" * (LEVELS + 1), id="too deep"),

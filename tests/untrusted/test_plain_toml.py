@@ -6,13 +6,14 @@ import pytest
 
 from autocoder_jupyter.untrusted.plain_json import LEVELS
 from autocoder_jupyter.untrusted.plain_toml import parse
+from tests.cases import each
 
 
 def test_ordinary_toml_is_read() -> None:
     assert parse('[a.b]\nc = ["1.2.3", {d = 1}]') == {"a": {"b": {"c": ["1.2.3", {"d": 1}]}}}
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         pytest.param("a." * 250_000 + "b = 1", id="a key of very many parts"),

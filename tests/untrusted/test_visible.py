@@ -13,9 +13,10 @@ from autocoder_jupyter.redaction.logs import redacting_logger
 from autocoder_jupyter.tasks.export import readable
 from autocoder_jupyter.untrusted.parsing import hides, visible, visible_block
 from autocoder_jupyter.view import markup
+from tests.cases import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("raw", "shown"),
     [
         ("\x1b[2J\x1b[31mred", r"\x1b[2J\x1b[31mred"),
@@ -42,9 +43,7 @@ def test_what_acts_hides_or_turns_is_spelled_out(raw: str, shown: str) -> None:
     assert visible(raw) == visible_block(raw) == shown
 
 
-@pytest.mark.parametrize(
-    "text", ["Ertrag in € für Zürich", "قیمت می‌رود", "👩‍👩‍👧 ❤️ 1️⃣ 👩‍❤️‍👨 🏴‍☠️", "שלום", "क्‍ष", "a → b … ●"]
-)
+@each("text", ["Ertrag in € für Zürich", "قیمت می‌رود", "👩‍👩‍👧 ❤️ 1️⃣ 👩‍❤️‍👨 🏴‍☠️", "שלום", "क्‍ष", "a → b … ●"])
 def test_words_of_every_script_stay_as_they_are(text: str) -> None:
     assert visible(text) == visible_block(text) == text
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any, get_args
 
-import pytest
-
 from autocoder_jupyter.view.as_html import blocks_html, document_html
 from autocoder_jupyter.view.as_text import blocks_text, document_text, status_line
 from autocoder_jupyter.view.document import (
@@ -32,6 +30,7 @@ from autocoder_jupyter.view.document import (
     muted,
 )
 from autocoder_jupyter.view.markup import element, escape
+from tests.cases import each
 
 HOSTILE = "<b onclick=x>\"'&\x1b[31m\u202egnp\x00"
 
@@ -76,7 +75,7 @@ TEXTS = {
 }
 
 
-@pytest.mark.parametrize("name", BLOCKS)
+@each("name", BLOCKS)
 def test_each_block_has_a_form_as_html_and_as_text(name: str, read: Any) -> None:
     assert blocks_text([BLOCKS[name]]) == TEXTS[name]
     assert read([BLOCKS[name]]).tags
@@ -101,7 +100,7 @@ def hostile(block: Any) -> Any:
     return block
 
 
-@pytest.mark.parametrize("name", BLOCKS)
+@each("name", BLOCKS)
 def test_text_from_outside_stays_text(name: str, read: Any) -> None:
     page = read([hostile(BLOCKS[name])])
     assert "b" not in page.tags and "onclick" not in page.attributes

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from autocoder_jupyter.view.as_html import MOST_HTML, markdown_html
+from tests.cases import each
 from tests.display.test_card import HOSTILE
 
 ANSWER = """\
@@ -39,7 +38,7 @@ def test_an_answer_is_read_as_markdown(read: Any) -> None:
     assert "1,200.50" in page.text and page.text.index("South") > page.text.index("North")
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "![x](https://example.org/pixel.png)",

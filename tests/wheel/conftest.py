@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from uv import find_uv_bin
 
-from autocoder_jupyter.sandbox.environments.installed import adopt
+from autocoder_jupyter.sandbox.environments.installed import adopt_bytecode
 from tests.wheel.building import ROOT, build
 
 OF_THE_NOTEBOOK = ("ipykernel", "vega_datasets")
@@ -41,5 +41,5 @@ def plain_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     locked = ["--constraint", str(ROOT / "requirements" / "all.txt")]
     subprocess.run([*install, *locked, str(wheel), *OF_THE_NOTEBOOK], check=True)
     # To compile pandas, litellm and the others again would take most of the time of a kernel.
-    adopt(next(place.glob("lib/*/site-packages")), Path(sysconfig.get_path("purelib")))
+    adopt_bytecode(next(place.glob("lib/*/site-packages")), Path(sysconfig.get_path("purelib")))
     return python

@@ -1,6 +1,9 @@
 """The inspector of a finished result: the function, its tests, its history, and a form that runs it.
 
-Each section is a module with a pure function from records to blocks of a document. `static` puts them below each other,
-for saved notebooks, terminals and plain HTML; `widget` shows them in tabs, with a form that calls the function.
-`of_report` rebuilds the state of the run, so that the first section is the card.
+- `subject`: the data that an inspector shows, and what it asks of the notebook
+- `evidence`, `conversation`, `data`: pure functions from records to the blocks of each section
+- `document`: all sections below each other, for saved notebooks, terminals and plain HTML
+- `inspector`, `form`: the sections as tabs, with a form that calls the function
+
+The first section is the card: `run/of_report` rebuilds the record of the run.
 """

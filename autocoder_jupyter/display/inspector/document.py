@@ -13,24 +13,27 @@ from typing import TYPE_CHECKING, Literal
 
 from autocoder_jupyter.calls.outputs import field_names
 from autocoder_jupyter.display import card, parts
-from autocoder_jupyter.display.inspector import conversation
 from autocoder_jupyter.display.inspector.conversation import (
-    BRIEF,
-    FACTS_ONLY,
-    SAVED,
+    CONVERSATION_BRIEF,
+    CONVERSATION_FACTS,
+    CONVERSATION_SAVED,
+    TRACE_BRIEF,
+    TRACE_FACTS,
+    TRACE_LIVE,
+    TRACE_SAVED,
     conversation_section,
-    data_section,
     trace_lines,
     trace_section,
 )
+from autocoder_jupyter.display.inspector.data import data_section
 from autocoder_jupyter.display.inspector.evidence import (
     attempts_section,
     attempts_with_changes,
     evidence_section,
     opinion_section,
-    source,
 )
 from autocoder_jupyter.display.inspector.form import variable_name
+from autocoder_jupyter.display.parts import source_block
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.run.of_report import run_of
 from autocoder_jupyter.settings.choices import sandbox_line
@@ -48,7 +51,7 @@ if TYPE_CHECKING:
     from autocoder_jupyter.types.records import Overview
 
 
-# The section *Environment*: the sandbox of tests and calls, its limits and its packages.
+# Environment
 
 
 LOCK_LINES = 200
@@ -97,7 +100,7 @@ def _lock(report: Report, most: int) -> str:
     return "\n".join([*report.pins[:most], *([f"… and {more} more: {report.name}.report.pins"] if more > 0 else [])])
 
 
-# The section *Function*: the rows of the card, the code, and how to call it.
+# Function
 
 
 _ELSEWHERE = ("Agent", "Your tests", "Next")
@@ -117,7 +120,7 @@ def function_section(subject: Subject, *, coloured: bool = True, with_source: bo
     rows = card.rows(record_of(subject))
     if subject.can_be_called:
         rows = tuple(sorted(rows, key=lambda row: row.label != _FIRST))
-    code = source(code_of(report), f"{report.name}.py", report.name, coloured=coloured)
+    code = source_block(code_of(report), f"{report.name}.py", report.name, coloured=coloured)
     return (
         *(replace(row, only="text") if row.label in _ELSEWHERE else row for row in rows),
         *((code,) if with_source else ()),
@@ -144,7 +147,7 @@ def how_to_call(report: Report) -> tuple[Block, ...]:
         return ()
     rows = [("input", spec.name, spec.written_type, _otherwise(spec), spec.meaning) for spec in report.declared_inputs]
     rows += [("output", spec.name, spec.written_type, "", spec.meaning) for spec in report.declared_outputs]
-    return source(example(report)), Table(("", "name", "type", "default", "meaning"), tuple(rows))
+    return source_block(example(report)), Table(("", "name", "type", "default", "meaning"), tuple(rows))
 
 
 def example(report: Report) -> str:
@@ -161,7 +164,7 @@ def _otherwise(spec: InputSpec) -> str:
     return "the sample, if given" if spec.required else repr(spec.default)
 
 
-# What the docstring of this file says.
+# The document
 
 
 MAX_CHARACTERS = 68_000
@@ -174,11 +177,11 @@ def render_html(subject: Subject, part: Part = "all") -> Html:
     """A finished result as HTML."""
     report = subject.report
     if part == "code":
-        return blocks_html([source(code_of(report), f"{report.name}.py", report.name)])
+        return blocks_html([source_block(code_of(report), f"{report.name}.py", report.name)])
     if part == "tests":
         sources = (
-            source(report.tests, f"test_{report.name}.py"),
-            source(report.blind_tests, f"test_{report.name}_blind.py"),
+            source_block(report.tests, f"test_{report.name}.py"),
+            source_block(report.blind_tests, f"test_{report.name}_blind.py"),
         )
         return blocks_html([*parts.tests(report.evidence.tests), *sources])
     return document_html(_document(subject, part), MAX_CHARACTERS)
@@ -205,7 +208,7 @@ def head(subject: Subject) -> Document:
 
 def _document(subject: Subject, part: Part) -> Document:
     if part == "trace":
-        calls = Section("Trace", trace_section(subject.report, conversation.TRACE_LIVE), folded=False)
+        calls = Section("Trace", trace_section(subject.report, TRACE_LIVE), folded=False)
         return replace(head(subject), sections=(calls,))
     if part == "report":
         return replace(head(subject), sections=_evidence_first(subject))
@@ -218,10 +221,10 @@ def _sections(subject: Subject, overviews: Mapping[str, Overview]) -> tuple[Sect
     report = subject.report
     others = {
         "Second opinion": opinion_section(report),
-        "Trace": trace_section(report, conversation.TRACE_SAVED),
+        "Trace": trace_section(report, TRACE_SAVED),
         "Attempts": attempts_with_changes(report),
         "Data": data_section(subject, overviews),
-        "Conversation": conversation_section(report, SAVED),
+        "Conversation": conversation_section(report, CONVERSATION_SAVED),
         "Environment": environment_section(report, subject.options),
     }
     return (
@@ -236,17 +239,17 @@ def _shorter(subject: Subject, overviews: Mapping[str, Overview]) -> tuple[tuple
     report = subject.report
     elsewhere = (muted(f"Too long for a saved notebook: %autocode show {report.name} shows it in the kernel."),)
     return (
-        ("Conversation", conversation_section(report, BRIEF)),
+        ("Conversation", conversation_section(report, CONVERSATION_BRIEF)),
         ("Attempts", attempts_with_changes(report, unified=True)),
-        ("Trace", trace_section(report, conversation.TRACE_BRIEF)),
-        ("Conversation", conversation_section(report, FACTS_ONLY)),
+        ("Trace", trace_section(report, TRACE_BRIEF)),
+        ("Conversation", conversation_section(report, CONVERSATION_FACTS)),
         ("Evidence", evidence_section(report, coloured=False)),
         ("Function", function_section(subject, coloured=False)),
         ("Evidence", (*evidence_section(report, with_source=False), *elsewhere)),
         ("Data", data_section(subject, overviews, words=False)),
         ("Attempts", (*attempts_section(report), *elsewhere)),
         ("Environment", environment_section(report, subject.options, most=0)),
-        ("Trace", trace_section(report, conversation.TRACE_FACTS_ONLY)),
+        ("Trace", trace_section(report, TRACE_FACTS)),
         ("Data", elsewhere),
         ("Function", (*function_section(subject, with_source=False), *elsewhere)),
         ("Attempts", elsewhere),

@@ -1,4 +1,4 @@
-"""The fields of the form: for each input a control for its type, and a message if the value is not valid."""
+"""The tab *Run*: a form for the inputs of a function, the call in the background, its outputs and its code."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.concurrency import background
-from autocoder_jupyter.display.inspector.evidence import error_html, outputs_html, source
 from autocoder_jupyter.display.inspector.subject import Caller, InputVariable
-from autocoder_jupyter.display.wait_line import html_widget
+from autocoder_jupyter.display.outputs import error_html, outputs_html
+from autocoder_jupyter.display.parts import source_block
 from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.kinds.table import KINDS, misfit
 from autocoder_jupyter.types import Dir, File, InputSpec
 from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.amounts import clock, duration
 from autocoder_jupyter.view.as_html import blocks_html
-from autocoder_jupyter.view.markup import EMPTY, Html, element, escape, join
+from autocoder_jupyter.view.markup import EMPTY, Html, element, escape, html_widget, join
 
 if TYPE_CHECKING:
     from autocoder_jupyter.types import Report
 
 
-# The Python code of the call that the form describes.
+# Code of the call
 
 
 @dataclass(frozen=True)
-class Given:
+class Argument:
     """An argument from the form.
 
     Args:
@@ -45,17 +45,17 @@ class Given:
     variable: str = ""
 
     @classmethod
-    def of_value(cls, value: Any) -> Given:
+    def of_value(cls, value: Any) -> Argument:
         """A value with a literal."""
         return cls(repr(value), value)
 
     @classmethod
-    def of_variable(cls, name: str) -> Given:
+    def of_variable(cls, name: str) -> Argument:
         """A variable of the notebook."""
         return cls(name, variable=name)
 
 
-def call_code(name: str, inputs: Sequence[InputSpec], given: Mapping[str, Given]) -> str:
+def call_code(name: str, inputs: Sequence[InputSpec], given: Mapping[str, Argument]) -> str:
     """`growth.run(sales_2025, min_orders=3)`, after the imports that it needs.
 
     Variables are positional arguments as long as possible; all others are keyword arguments.
@@ -85,9 +85,9 @@ def call_line(name: str, inputs: Sequence[InputSpec], variables: Container[str])
     """`growth.run(sales, limit=...)`: variables with the names of inputs, and `...` for values to fill in."""
     needed = [spec for spec in inputs if spec.required]
     tables = [spec for spec in needed if KINDS[spec.type].is_data]
-    given = {spec.name: Given("...") for spec in needed if spec not in tables}
+    given = {spec.name: Argument("...") for spec in needed if spec not in tables}
     if all(spec.name.isidentifier() and spec.name in variables for spec in tables):
-        given |= {spec.name: Given.of_variable(spec.name) for spec in tables}
+        given |= {spec.name: Argument.of_variable(spec.name) for spec in tables}
     return call_code(name, inputs, given)
 
 
@@ -102,7 +102,7 @@ def _imports(values: Sequence[Any]) -> list[str]:
     return [*lines, f"from autocoder_jupyter import {', '.join(kinds)}"] if kinds else lines
 
 
-# Parse text from the form to a value of the declared type.
+# Values as text
 
 
 def read(spec: InputSpec, text: str) -> Any:
@@ -129,7 +129,7 @@ def _shown(text: str) -> str:
     return repr(text if len(text) <= 40 else f"{text[:40]}…") if text.strip() else "empty"
 
 
-# What the docstring of this file says.
+# Fields
 
 
 _EXACT = 2**53
@@ -137,8 +137,8 @@ _EXACT = 2**53
 
 _ABSENT = object()
 
-Reader = Callable[[Any], "Given | None"]
-"""Converts the value of the control to the argument; None leaves it out. Raises ValueError with a message."""
+Reader = Callable[[Any], "Argument | None"]
+"""Converts the value of the control to the argument; None omits it. Raises ValueError with a message."""
 
 
 class Field:
@@ -157,7 +157,7 @@ class Field:
             (control, self._message), layout={"align_items": "flex-start", "flex_flow": "row wrap", "flex": "none"}
         )
 
-    def given(self) -> Given | None:
+    def given(self) -> Argument | None:
         """The argument; None if it is left out."""
         return self._reader(self.control.value)
 
@@ -214,9 +214,9 @@ class FrameField(Field):
         title = escape(f"{len(self._misfits)} {'does' if len(self._misfits) == 1 else 'do'} not match")
         return super().check(join(note, element("details", element("summary", title), listed, counted)))
 
-    def _chosen(self, value: str) -> Given | None:
+    def _chosen(self, value: str) -> Argument | None:
         if value:
-            return Given.of_variable(value)
+            return Argument.of_variable(value)
         if not self._may_be_empty:
             raise ValueError(f"{self.spec.name} needs a {self.spec.type} from the notebook. Choose a variable.")
         return None
@@ -243,15 +243,15 @@ class PathField(Field):
         if tuple(self.control.options) != tuple(self._variables):
             self.control.options = tuple(self._variables)
 
-    def _chosen(self, value: str) -> Given | None:
+    def _chosen(self, value: str) -> Argument | None:
         text = value.strip()
         if not text and self._may_be_empty:
             return None
         if text in self._variables:
-            return Given.of_variable(text)
+            return Argument.of_variable(text)
         if not text:
             raise ValueError(f"{self.spec.name} needs {KINDS[self.spec.type].expects}.")
-        return None if text == self.spec.default else Given.of_value(read(self.spec, text))
+        return None if text == self.spec.default else Argument.of_value(read(self.spec, text))
 
 
 def make_field(ipywidgets: Any, spec: InputSpec, caller: Caller) -> Field:
@@ -318,7 +318,7 @@ def _common(spec: InputSpec) -> dict[str, Any]:
     }
 
 
-def _typed(spec: InputSpec, default: Any, text: str) -> Given | None:
+def _typed(spec: InputSpec, default: Any, text: str) -> Argument | None:
     if not text.strip() and not (spec.type == "str" and isinstance(default, str)):
         if default is _ABSENT:
             raise ValueError(f"{spec.name} is required.")
@@ -326,7 +326,7 @@ def _typed(spec: InputSpec, default: Any, text: str) -> Given | None:
     return _unless_default(default, read(spec, text))
 
 
-def _picked(spec: InputSpec, default: Any, value: Any) -> Given | None:
+def _picked(spec: InputSpec, default: Any, value: Any) -> Argument | None:
     if value is None:
         if default is _ABSENT:
             raise ValueError(f"{spec.name} is required.")
@@ -338,12 +338,12 @@ def _picked(spec: InputSpec, default: Any, value: Any) -> Given | None:
     return _unless_default(default, value)
 
 
-def _unless_default(default: Any, value: Any) -> Given | None:
+def _unless_default(default: Any, value: Any) -> Argument | None:
     same = default is not _ABSENT and type(default) is type(value) and default == value
-    return None if same else Given.of_value(value)
+    return None if same else Argument.of_value(value)
 
 
-# The tab *Run*: a form for the declared inputs, a call in the background, its outputs, and the code of the call.
+# The form
 #
 # A callback reads the controls, captures the current values of variables, and passes the call to the background loop;
 # it never waits. That loop then changes traits of widgets and nothing else.
@@ -410,7 +410,7 @@ class RunForm:
         self._running = True
         self._run.disabled, self._cancel.disabled = True, False
         self._output.value = EMPTY
-        self._say(f"Running · {clock(0)}")
+        self._show_status(f"Running · {clock(0)}")
         self._call = background.submit(self._called(arguments))
 
     def cancel(self) -> None:
@@ -418,11 +418,11 @@ class RunForm:
         if self._call is not None:
             self._call.cancel()
 
-    def _given(self) -> dict[str, Given]:
+    def _given(self) -> dict[str, Argument]:
         found = {field.spec.name: field.given() for field in self._fields}
         return {name: given for name, given in found.items() if given is not None}
 
-    def _value(self, given: Given) -> Any:
+    def _value(self, given: Argument) -> Any:
         return self._caller.captured(given.variable) if given.variable else given.value
 
     def _follow(self) -> None:
@@ -431,7 +431,7 @@ class RunForm:
         self._run.disabled = self._running or not all(checked)
         if all(checked):
             code = call_code(self._report.name, self._report.declared_inputs, self._given())
-            self._code.value = _framed(blocks_html([source(code)]))
+            self._code.value = _framed(blocks_html([source_block(code)]))
         else:
             self._code.value = _framed(markup.muted("When every field is valid, the code for this call is shown here."))
 
@@ -449,7 +449,7 @@ class RunForm:
             ticking.cancel()
             self._running = False
             self._output.value = _framed(shown)
-            self._say(f"{ending} after {duration(time.monotonic() - began)}")
+            self._show_status(f"{ending} after {duration(time.monotonic() - began)}")
             self._cancel.disabled = True
             self._follow()
 
@@ -459,9 +459,9 @@ class RunForm:
     async def _tick(self, began: float) -> None:
         while True:
             await asyncio.sleep(TICK_SECONDS)
-            self._say(f"Running · {clock(time.monotonic() - began)}")
+            self._show_status(f"Running · {clock(time.monotonic() - began)}")
 
-    def _say(self, words: str) -> None:
+    def _show_status(self, words: str) -> None:
         self._status.value = element("span", escape(words), role="status", look="text muted digits")
 
 

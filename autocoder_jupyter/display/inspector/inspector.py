@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.display.folds import CLASSES
-from autocoder_jupyter.display.inspector import conversation
 from autocoder_jupyter.display.inspector.conversation import (
-    LIVE,
+    CONVERSATION_LIVE,
+    TRACE_LIVE,
     conversation_section,
-    data_tab,
-    profiles,
     trace_section,
 )
+from autocoder_jupyter.display.inspector.data import data_tab, profiles
 from autocoder_jupyter.display.inspector.document import (
     environment_section,
     function_section,
@@ -32,27 +31,26 @@ from autocoder_jupyter.display.inspector.document import (
 from autocoder_jupyter.display.inspector.evidence import (
     attempts_section,
     changes_blocks,
-    error_html,
     evidence_section,
     opinion_section,
 )
 from autocoder_jupyter.display.inspector.form import RunForm
 from autocoder_jupyter.display.live import card_html
+from autocoder_jupyter.display.outputs import error_html
 from autocoder_jupyter.display.verified import OFFER, can_be_checked
-from autocoder_jupyter.display.wait_line import HtmlWidget, html_widget
 from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.untrusted.parsing import visible_block
 from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.as_html import blocks_html, head_html
 from autocoder_jupyter.view.document import Block, Row, Tone
-from autocoder_jupyter.view.markup import EMPTY, Html, element, escape, join, style
+from autocoder_jupyter.view.markup import EMPTY, Html, HtmlWidget, element, escape, html_widget, join, style
 
 if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.subject import Caller, Editor, Subject, VersionActions
     from autocoder_jupyter.run.function_run import FunctionRun
 
 
-# The tab *Edit*: code and tests of a version in two text fields, and the result of testing them.
+# The tab *Edit*
 #
 # The text of the user is never lost: it is saved as a new version before it is tested.
 
@@ -77,7 +75,7 @@ _HIDDEN = (
 
 
 class EditForm:
-    """The fields and the button. `widget` is the form.
+    """Code and tests of a version in two text fields, and the result of testing them. `widget` is the form.
 
     Args:
         editor: reads the sources and tests the edited ones.
@@ -112,24 +110,24 @@ class EditForm:
         """Test the text in the fields."""
         written = self._code.value, self._tests.value
         if written == self._recorded:
-            self._say(markup.muted("Nothing was changed yet."))
+            self._show(markup.muted("Nothing was changed yet."))
             return
         try:
             self._editor.retest(*written, self.show)
         except AutocodeError as error:
-            self._say(error_html(error))
+            self._show(error_html(error))
 
     def undo(self) -> None:
         """Restore the recorded text."""
         self._code.value, self._tests.value = self._recorded
-        self._say(EMPTY)
+        self._show(EMPTY)
 
     def show(self, state: FunctionRun) -> None:
         """Show the card of the test; called from the thread of the card."""
         self._retest.disabled = not state.finished
-        self._say(card_html(state))
+        self._show(card_html(state))
 
-    def _say(self, shown: Html) -> None:
+    def _show(self, shown: Html) -> None:
         self._shown.value = element("div", shown, look="text spaced within") if shown else EMPTY
 
 
@@ -145,11 +143,11 @@ def _field(ipywidgets: Any, text: str, words: str) -> Any:
     return field
 
 
-# The tab *Versions*: the versions of a name, the current one, and the changes between two versions.
+# The tab *Versions*
 
 
 class VersionsPage:
-    """The table and the buttons. `widget` is the page."""
+    """The versions of a name, with buttons to manage and compare them. `widget` is the page."""
 
     def __init__(self, version_manager: VersionActions) -> None:
         ipywidgets: Any = importlib.import_module("ipywidgets")
@@ -180,7 +178,7 @@ class VersionsPage:
         compare = ipywidgets.Button(
             description="Compare", tooltip="Compare request, assumptions and code", layout={"width": "auto"}
         )
-        compare.on_click(lambda _: self._tell(self._difference))
+        compare.on_click(lambda _: self._show_result(self._difference))
         rows = (
             ipywidgets.HBox((self._version, *made), layout={"flex": "none", "flex_flow": "row wrap"}),
             ipywidgets.HBox((self._other, compare), layout={"flex": "none", "flex_flow": "row wrap"}),
@@ -207,10 +205,10 @@ class VersionsPage:
 
     def _button(self, ipywidgets: Any, words: str, tooltip: str, act: Callable[[], str]) -> Any:
         button = ipywidgets.Button(description=words, tooltip=tooltip, layout={"width": "auto"})
-        button.on_click(lambda _: self._tell(lambda: escape(act())))
+        button.on_click(lambda _: self._show_result(lambda: escape(act())))
         return button
 
-    def _tell(self, act: Callable[[], Html]) -> None:
+    def _show_result(self, act: Callable[[], Html]) -> None:
         """Call `act` and show its result or its error."""
         try:
             shown = act()
@@ -220,7 +218,7 @@ class VersionsPage:
         self.refresh()
 
 
-# What the docstring of this file says.
+# The tabs
 
 
 HEIGHT = "max(34em, 65vh)"
@@ -258,7 +256,7 @@ class Inspector:
             **({"Trace": self._trace} if subject.report.trace is not None else {}),
             "Attempts": self._attempts,
             "Data": self._data,
-            "Conversation": lambda: (self._blocks(conversation_section(subject.report, LIVE)),),
+            "Conversation": lambda: (self._blocks(conversation_section(subject.report, CONVERSATION_LIVE)),),
             "Environment": lambda: (self._blocks(environment_section(subject.report, subject.options)),),
         }
         if caller is not None:
@@ -350,7 +348,7 @@ class Inspector:
         """The calls of an agent, with a menu of classes if there are several."""
         report = self.subject.report
         calls = report.trace.calls if report.trace else ()
-        listed = self._blocks(trace_section(report, conversation.TRACE_LIVE))
+        listed = self._blocks(trace_section(report, TRACE_LIVE))
         kinds = [kind for kind in CLASSES if any(call.kind == kind for call in calls)]
         if len(kinds) < 2:
             return (listed,)
@@ -363,7 +361,7 @@ class Inspector:
 
         def show(_: object = None) -> None:
             kind = kinds[choice.index - 1] if choice.index else None
-            listed.value = _framed(blocks_html(trace_section(report, conversation.TRACE_LIVE, kind)))
+            listed.value = _framed(blocks_html(trace_section(report, TRACE_LIVE, kind)))
 
         choice.observe(show, names="index")
         return choice, listed

@@ -42,7 +42,8 @@ from autocoder_jupyter.engine.evidence.variations import ROWS, Tables, Variation
 from autocoder_jupyter.engine.sandbox_session import SandboxSession
 from autocoder_jupyter.equality.comparison import Path, ValueDifference, compare
 from autocoder_jupyter.equality.leniency import INDEPENDENT
-from autocoder_jupyter.equality.tables import flat, is_missing, is_single, kind_of
+from autocoder_jupyter.equality.scalars import is_missing, is_single, kind_of
+from autocoder_jupyter.equality.tables import flat
 from autocoder_jupyter.errors import SandboxError
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.redaction.messages import Redaction

@@ -11,8 +11,7 @@ from pydantic import BaseModel, Field
 
 from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.evidence.comparison import OpenPlace, SmallInput
-from autocoder_jupyter.engine.prompt import block
-from autocoder_jupyter.engine.repair import Brief
+from autocoder_jupyter.engine.prompt import Brief, block
 from autocoder_jupyter.engine.tests import TestSuite
 from autocoder_jupyter.types import CodePlan, OutputSpec
 from autocoder_jupyter.untrusted.parsing import visible

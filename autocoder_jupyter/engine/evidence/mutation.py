@@ -28,8 +28,7 @@ from autocoder_jupyter.engine.evidence.small_inputs import Differs, VariedSample
 from autocoder_jupyter.engine.evidence.variations import Tables
 from autocoder_jupyter.engine.generation import GenerationState
 from autocoder_jupyter.engine.programs import program_text
-from autocoder_jupyter.engine.prompt import block
-from autocoder_jupyter.engine.repair import Brief
+from autocoder_jupyter.engine.prompt import Brief, block
 from autocoder_jupyter.engine.sample_run import PROGRAM_FAILURES
 from autocoder_jupyter.engine.tests import TestSuite, blind_id, joined, without_tests
 from autocoder_jupyter.equality import equal

@@ -9,8 +9,7 @@ from pydantic import BaseModel, Field
 
 from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.evidence.comparison import OpenPlace
-from autocoder_jupyter.engine.prompt import block, question
-from autocoder_jupyter.engine.repair import Brief
+from autocoder_jupyter.engine.prompt import Brief, block, question
 from autocoder_jupyter.types import Reading
 
 _INSTRUCTIONS = """\

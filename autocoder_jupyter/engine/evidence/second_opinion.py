@@ -41,7 +41,7 @@ from autocoder_jupyter.engine.evidence.second_writer import Names, SecondSolutio
 from autocoder_jupyter.engine.evidence.sides import TIME_IS_UP
 from autocoder_jupyter.engine.evidence.variations import is_outside
 from autocoder_jupyter.engine.generation import GenerationSetup, GenerationState
-from autocoder_jupyter.engine.repair import Brief
+from autocoder_jupyter.engine.prompt import Brief
 from autocoder_jupyter.engine.tests import TestSuite, with_tests
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.errors import AutocodeError, SandboxError, UnusableAnswer, told_briefly

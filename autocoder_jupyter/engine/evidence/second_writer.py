@@ -11,8 +11,7 @@ from pydantic import BaseModel, Field
 
 from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.plan import meant_type
-from autocoder_jupyter.engine.prompt import FUNCTION, annotated, block, entry_problem, question, without_entry
-from autocoder_jupyter.engine.repair import Brief
+from autocoder_jupyter.engine.prompt import FUNCTION, Brief, annotated, block, entry_problem, question, without_entry
 from autocoder_jupyter.equality.leniency import INDEPENDENT
 from autocoder_jupyter.equality.tables import flat, matched_columns
 from autocoder_jupyter.errors import UnusableAnswer

@@ -30,7 +30,7 @@ from autocoder_jupyter.engine.evidence.variations import (
     variations,
     with_rows,
 )
-from autocoder_jupyter.equality.tables import is_missing
+from autocoder_jupyter.equality.scalars import is_missing
 from autocoder_jupyter.untrusted.parsing import parse
 
 # Values that are made up for a small input. They tell the order of the data's values, and no value.

@@ -26,11 +26,18 @@ from autocoder_jupyter.engines.claude import wire
 from autocoder_jupyter.engines.claude.service import Arrived, Refusal, Service, plain_name, receive
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, Locked, ModelError, ModelUnavailable
 from autocoder_jupyter.models import library, response
-from autocoder_jupyter.models.faults import CUT_OFF, OnlyLonger, Passing, Patience, ResponseFault, cut_off_error
+from autocoder_jupyter.models.faults import (
+    CUT_OFF,
+    OnlyLonger,
+    ResponseFault,
+    RetryPolicy,
+    TransientFault,
+    cut_off_error,
+)
 from autocoder_jupyter.models.library import cost_of, worst_case
-from autocoder_jupyter.models.protocol import AnswerLimits, Meter, Tab
+from autocoder_jupyter.models.protocol import AnswerLimits, Meter, SummingMeter
 from autocoder_jupyter.models.questions import OnSend, SentRequest, place
-from autocoder_jupyter.models.response import Intake
+from autocoder_jupyter.models.response import IncomingAnswer
 from autocoder_jupyter.request import CachePolicy
 from autocoder_jupyter.types import Exchange, Usage
 from autocoder_jupyter.types.records import StageName
@@ -198,7 +205,7 @@ class Gateway:
         self._most_turns = most_turns
         self._on_send = on_send
         self._listener = listener
-        self._patience = Patience()
+        self._patience = RetryPolicy()
         self._reachable = False
         self._known = 0  # number of recorded messages of the session
         self.token = secrets.token_hex(16)
@@ -308,14 +315,14 @@ class Gateway:
         worst = await call_blocking(lambda: worst_case(texts, tools, asked, config, litellm))
         failures, started = 0, time.monotonic()
         while True:
-            tab = Tab(self._allowing(key))
+            tab = SummingMeter(self._allowing(key))
             try:
                 async with tab.reserve(worst) as grant:
                     sent = within(body, grant.room)
                     body_told = {**sent, "messages": new, "messages_before": len(body["messages"]) - len(new)}
                     number = next(_numbers)
                     self._on_send(SentRequest(self.stage, key, place(self._service.url), body_told, number))
-                    intake = Intake(AnswerLimits.of(config), grant, worst, len(texts[0]["content"]) // 4 + 1)
+                    intake = IncomingAnswer(AnswerLimits.of(config), grant, worst, len(texts[0]["content"]) // 4 + 1)
                     answer = await receive(self._service, sent, headers, intake, self._say)
                     if not answer.is_charged:
                         answer = replace(answer, usage=self._priced(answer, litellm))
@@ -355,7 +362,7 @@ class Gateway:
         known = [cost for cost in costs if cost is not None]
         return counted.model_copy(update={"cost": sum(known) if len(known) == len(costs) else None})
 
-    def _unavailable(self, fault: Passing, tries: int) -> ModelUnavailable:
+    def _unavailable(self, fault: TransientFault, tries: int) -> ModelUnavailable:
         again = "Run the cell again later; what the agent has done so far is replayed."
         return ModelUnavailable(
             f"{self._service.config.model} did not answer in {tries} {'try' if tries == 1 else 'tries'}.",

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Sequence
 
-from autocoder_jupyter.engine.blame import Blame
 from autocoder_jupyter.engine.generation import GenerationState
-from autocoder_jupyter.engine.loop import write_first_tests
-from autocoder_jupyter.engine.packages import imported_modules
 from autocoder_jupyter.engine.prompt import approach_text, code_rules, how_it_comes_back
 from autocoder_jupyter.engine.repair import failures_text
-from autocoder_jupyter.engine.tests import TestSuite, blind_id, read_suite, write_tests
-from autocoder_jupyter.engine.verdict import Verdict
-from autocoder_jupyter.types import ErrorDiagnosis, TestFailure
+from autocoder_jupyter.types import TestFailure
 
 SOLUTION, TESTS, PACKAGES = "solution.py", "tests.py", "packages.txt"
 
@@ -108,88 +102,3 @@ def failure_question(failures: Sequence[TestFailure], *, again: bool) -> str:
 def missing_question(problem: str) -> str:
     """The question after the agent stopped without the required files."""
     return _MISSING.format(problem=problem)
-
-
-# Tests that the agent never sees. The plain stages write, diagnose and re-derive them.
-
-
-VACUOUS = "Every test also passes on a function that only returns empty defaults, so they prove nothing."
-
-
-class BlindTests:
-    """The blind tests of a generation.
-
-    Args:
-        blame: decides whether code or test is at fault.
-    """
-
-    def __init__(self, state: GenerationState, blame: Blame) -> None:
-        self._state = state
-        self._setup = state.setup
-        self._blame = blame
-        self.suite: TestSuite | None = None
-        """The current blind tests; None if there are none."""
-
-    @property
-    def changed(self) -> tuple[str, ...]:
-        """Ids of tests that were replaced or dropped after a re-derivation."""
-        return tuple(map(blind_id, self._blame.tests_changed))
-
-    async def write(self) -> None:
-        """Ask for them, if they are wanted."""
-        config = self._setup.config
-        if not config.skip_tests and config.blind_tests == "on":
-            self.suite = await self._setup.stages.run("tests", partial(write_first_tests, self._state))
-
-    async def judge(self, verdict: Verdict) -> tuple[ErrorDiagnosis | None, list[TestFailure]]:
-        """Diagnose the failing ones. Wrong tests are fixed here."""
-        if self.suite is None or verdict.blind is None:
-            return None, []
-        if verdict.blind.collection_error or verdict.blind_is_vacuous:
-            await self._rewrite(self.suite, verdict.blind.collection_error)
-            return None, []
-        if not verdict.blind_failing:
-            return None, []
-        diagnosis = await self._blame.diagnosed(verdict.blind_failing, self.suite)
-        if suspects := tuple(failure.test_name for failure in diagnosis.of_type("test_error")):
-            self.suite = read_suite(await self._blame.rederive(self.suite.source, suspects))
-        return diagnosis, list(diagnosis.of_type("logic"))
-
-    async def _rewrite(self, before: TestSuite, broken: str) -> None:
-        setup, state = self._setup, self._state
-        writing = partial(
-            write_tests,
-            *(setup.talk, state.brief),
-            refused=f"pytest cannot collect this module:\n{broken}\n" if broken else VACUOUS,
-            previous=before.source,
-            variant=len(self._blame.unusable),
-        )
-        with self._blame.tolerating_unusable():
-            self.suite = await setup.stages.run("tests", writing)
-
-
-def unseen(failure: TestFailure) -> TestFailure:
-    """The failure of a blind test in the form that the agent gets."""
-    return failure.model_copy(update={"test_name": f"a test that you do not see ({failure.test_name})"})
-
-
-# Finds imports of workspace modules that will be missing, because only two of its Python files are kept.
-
-
-def stray_import(sources: Mapping[str, str], paths: Iterable[str]) -> str:
-    """The import of another file of the workspace, as text for the agent; "" if there is none.
-
-    Such a name would otherwise be looked up on the package index, where an attacker may have registered it.
-    """
-    there = {path.partition("/")[0].removesuffix(".py") for path in paths if path.endswith(".py")}
-    for path, source in sources.items():
-        try:
-            found = sorted({*imported_modules(source)} & there)
-        except SyntaxError:
-            continue
-        if found:
-            return (
-                f"{path} imports {found[0]}, another file of the workspace, and no other file goes on: "
-                f"write what it needs into {path} itself"
-            )
-    return ""

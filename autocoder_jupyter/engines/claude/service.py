@@ -16,9 +16,9 @@ from autocoder_jupyter.engines.claude import wire
 from autocoder_jupyter.errors import InvalidRequest, ModelError
 from autocoder_jupyter.models import catalogue, preflight
 from autocoder_jupyter.models import response as plain_answer
-from autocoder_jupyter.models.faults import NoAnswer, Passing, Silent, WebPage, judge
+from autocoder_jupyter.models.faults import NoAnswer, Silent, TransientFault, WebPage, judge
 from autocoder_jupyter.models.protocol import AnswerLimits, ModelConfig
-from autocoder_jupyter.models.response import Intake
+from autocoder_jupyter.models.response import IncomingAnswer
 from autocoder_jupyter.types import Usage
 from autocoder_jupyter.untrusted.plain_json import TextPieces
 
@@ -130,10 +130,10 @@ class Service:
         except httpx.HTTPError as error:
             raise Refusal(f"Connection error: {error}") from error
 
-    def judged(self, fault: Exception, litellm: ModuleType) -> Passing | ModelError:
+    def judged(self, fault: Exception, litellm: ModuleType) -> TransientFault | ModelError:
         """The meaning of a refusal or another fault: a transient one, or an error for the user."""
         if isinstance(fault, Refusal) and fault.status_code is None:
-            return Passing("no connection to the service")
+            return TransientFault("no connection to the service")
         return judge(fault, self.config, litellm)
 
 
@@ -176,7 +176,7 @@ async def receive(
     service: Service,
     body: Mapping[str, Any],
     headers: Mapping[str, str],
-    intake: Intake,
+    intake: IncomingAnswer,
     on_text: Callable[[str], None],
 ) -> Arrived:
     """Send a request, and read its answer. What an incomplete answer used is charged to the grant."""
@@ -218,7 +218,7 @@ async def _read(
     body: Mapping[str, Any],
     headers: Mapping[str, str],
     message: wire.Message,
-    intake: Intake,
+    intake: IncomingAnswer,
     on_text: Callable[[str], None],
 ) -> None:
     reader, pauses, text = wire.EventReader(), Pauses(), TextPieces()

@@ -17,8 +17,9 @@ from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.environment import Packages
 from autocoder_jupyter.engine.generation import GenerationState
 from autocoder_jupyter.engine.packages import requirement_name
-from autocoder_jupyter.engine.prompt import FUNCTION, block, code_rules, interface_problem, without_entry
-from autocoder_jupyter.engine.repair import Brief, PatchError, failures_text
+from autocoder_jupyter.engine.prompt import FUNCTION, Brief, block, code_rules, interface_problem, without_entry
+from autocoder_jupyter.engine.repair import PatchError, failures_text
+from autocoder_jupyter.engine.stub_check import VACUOUS
 from autocoder_jupyter.engine.tests import TestSuite, read_suite, write_tests
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.errors import UnusableAnswer
@@ -215,9 +216,6 @@ async def fix_code(
 # What the docstring of this file says.
 
 
-_VACUOUS = "Every test also passes on a function that only returns empty defaults, so they prove nothing."
-
-
 class Fixer:
     """Fixes the environment, the tests or the code, and remembers fixes that did not help."""
 
@@ -251,7 +249,7 @@ class Fixer:
         if verdict.error:
             await self._do_without(verdict)
         elif verdict.is_vacuous:
-            await self._rewrite_tests(_VACUOUS)
+            await self._rewrite_tests(VACUOUS)
         elif broken := _why_tests_are_broken(verdict):
             await self._rewrite_tests(f"pytest cannot collect this module:\n{broken}\n")
         elif verdict.sample is not None and verdict.sample.error is not None:

@@ -9,17 +9,17 @@ from functools import partial
 from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.environment import Packages
 from autocoder_jupyter.engine.generation import GenerationState
-from autocoder_jupyter.engine.loop import write_first_tests
 from autocoder_jupyter.engine.prompt import (
     FUNCTION,
+    Brief,
     approach_text,
     code_rules,
     extended,
     interface_problem,
     without_entry,
 )
-from autocoder_jupyter.engine.repair import Brief
 from autocoder_jupyter.engine.verdict import Verdict
+from autocoder_jupyter.engine.writer import write_first_tests
 from autocoder_jupyter.engines.staged.fixer import Fixer
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.types import ErrorDiagnosis

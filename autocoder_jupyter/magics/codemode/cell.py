@@ -1,4 +1,4 @@
-"""Run a cell with `--mode tools`: build the request, start a job, and bind the name to the pending result."""
+"""Run a cell with `--mode tools`: find its tools and conversation, start a job, bind the name to the pending result."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from autocoder_jupyter.magics.progress import TerminalProgress
 from autocoder_jupyter.magics.references import MOST_OTHERS, collect_samples, kind_of
 from autocoder_jupyter.magics.settings import Settings, did_you_mean
 from autocoder_jupyter.run.code_run import CodeRun
-from autocoder_jupyter.run.steps import Steps
+from autocoder_jupyter.run.record import Steps
 from autocoder_jupyter.run.tracker import RunTracker
 from autocoder_jupyter.settings.config import RECORDS
 from autocoder_jupyter.types.records import Glimpse
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from autocoder_jupyter.magics.command import CellCommand
 
 
-# The prompt at which a terminal asks whether a call is allowed.
+# Consent in a terminal
 
 
 def ask_consent_at_prompt(job: CodeJob) -> None:
     """Ask with `input` whether the waiting call is allowed. `s` shows the complete arguments. At the end of input it is
-    not made, which is no decision of the user.
+    not made, which does not count as a decision of the user.
     """
     waiting = job.pending_approval
     if waiting is None:
@@ -58,7 +58,7 @@ def ask_consent_at_prompt(job: CodeJob) -> None:
         job.decline()
 
 
-# Find the conversation that `--continue NAME` goes on with, in this kernel or in the record on disk.
+# The conversation of `--continue NAME`, in this kernel or in the record on disk
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def passed_before(notebook: Notebook, earlier: EarlierRun | None) -> Conversatio
 def require_passed(request: CodeRequest) -> None:
     """Check that a conversation that continues from its record has all its tools and frames.
 
-    The record may come from somebody else. It only names them; which functions and tables these are, a cell says.
+    The record may come from somebody else. It only names them; the functions and tables come from a cell.
     """
     record = request.earlier.record if request.earlier is not None else None
     if record is None or request.earlier is None:
@@ -132,7 +132,7 @@ def require_passed(request: CodeRequest) -> None:
     )
 
 
-# Add to the state of a card what no event contains: the answer, a short form of the value, charts, sent requests.
+# The last state of a card, with what no event contains: answer, value, charts, sent requests
 
 
 def completed(state: CodeRun, job: CodeJob, journal_root: Path) -> CodeRun:
@@ -205,7 +205,7 @@ def _glimpse(value: Any) -> Glimpse | None:
     return glimpses({"value": value}, {})[0]
 
 
-# Convert the settings of a cell to arguments of `CodeModeAgent`.
+# Settings as arguments of `CodeModeAgent`
 
 
 def agent_settings(settings: Settings) -> dict[str, Any]:
@@ -238,12 +238,10 @@ def _require_privacy(settings: Settings) -> None:
         )
 
 
-# Find the functions of the notebook that `--tool` names.
-
+# Functions of the notebook that `--tool` names
 
 Tools = Mapping[str, Callable[..., Any]]
 """The tools, by their name in the code."""
-
 
 _OF_PYTHON = frozenset({"builtins", "io", "_io", "_pyio"})
 """The modules of built-in functions such as `open`. They are not offered, because no code should get them by a typo."""
@@ -301,7 +299,7 @@ def _ended(state: str) -> str:
     return {"cancelled": "was cancelled", "over_budget": "went over its budget"}.get(state, "failed")
 
 
-# What the docstring of this file says.
+# Cells
 
 
 def build_code_request(command: CellCommand, notebook: Notebook, settings: Settings) -> CodeRequest:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from autocoder_jupyter.magics.inspection import PendingDisplay, unfinished
 from autocoder_jupyter.magics.notebook import Notebook
+from autocoder_jupyter.magics.result_display import PendingDisplay, unfinished
 from autocoder_jupyter.magics.terminal import columns
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class AnswerDisplay:
     def _show_with_charts(self, result: CodeModeResult) -> None:
         if self._notebook.is_terminal:
             raise NotImplementedError
-        from autocoder_jupyter.display.codemode.card import drawn
+        from autocoder_jupyter.display.charts import drawn
 
         for_page = self._notebook.front_end.has_page()
         shown = (drawn(chart, for_page=for_page) for chart in result.charts)

@@ -169,7 +169,7 @@ _ALL = (
     ),
     Subcommand(
         "trust",
-        "jobs",
+        "information",
         "[--show|--withdraw]",
         "show the permissions that this folder asks for, and ask whether you agree",
         options=(

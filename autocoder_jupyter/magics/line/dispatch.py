@@ -1,4 +1,4 @@
-"""Run the subcommand of a line `%autocode …`."""
+"""Run the subcommand of a line `%autocode …`, also for an answer of `--mode tools`."""
 
 from __future__ import annotations
 
@@ -11,10 +11,16 @@ from autocoder_jupyter.jobs.code_job import CodeJob, CodeRecord, load_record
 from autocoder_jupyter.magics.codemode.cell import launch_code, read_sent_messages, retried, state_of
 from autocoder_jupyter.magics.command import Arguments, read_arguments, split_words
 from autocoder_jupyter.magics.line import SUBCOMMANDS, Subcommand
-from autocoder_jupyter.magics.line.information import find_job, find_waiting, is_answer, versions_of
 from autocoder_jupyter.magics.line.jobs import cancel, wait
 from autocoder_jupyter.magics.line.results import show_timeline
-from autocoder_jupyter.magics.notebook import Notebook, is_code_result
+from autocoder_jupyter.magics.notebook import (
+    Notebook,
+    find_job,
+    find_waiting,
+    is_answer,
+    is_code_result,
+    versions_of,
+)
 from autocoder_jupyter.magics.settings import did_you_mean
 from autocoder_jupyter.magics.versions import require_idle
 from autocoder_jupyter.view import markup
@@ -57,8 +63,7 @@ def _for_answer(command: Subcommand, name: str) -> Callable[[Notebook, Arguments
     return HANDLERS[command.name]
 
 
-# Subcommands for answers of `--mode tools`, where they differ from those for functions.
-
+# Subcommands for answers of `--mode tools`, where they differ from those for functions
 
 LONGEST = 160
 """Characters of a message that a table shows."""
@@ -115,7 +120,7 @@ def approve(notebook: Notebook, arguments: Arguments) -> None:
     """Allow the waiting call, or all calls of that tool."""
     name, *words = arguments.positional
     if words:
-        raise InvalidRequest(f"{name} waits for no packages.", hint=f"Write %autocode approve {name}.")
+        raise InvalidRequest(f"{name} is not waiting for packages.", hint=f"Write %autocode approve {name}.")
     job, waiting = find_waiting(notebook, name)
     if isinstance(job, CodeJob) and arguments.given.get("always"):
         job.approve(always=True)

@@ -47,13 +47,13 @@ class Ready:
 
 
 def setup(notebook: Notebook, arguments: Arguments) -> None:
-    """Ask for the settings, make a test call, use them in this session, and say how to keep them.
+    """Ask for the settings, make a test call, use them in this session, and show how to keep them.
 
     No key is asked for, only the name of its variable. No file is written.
     """
     if notebook.is_headless:
         raise InvalidRequest(
-            "The first steps are questions, and there is no user to ask.",
+            "%autocode setup asks questions, and there is no user to answer them.",
             hint="%autocode doctor shows what is set. Set the rest: %config Autocode.model = 'provider/model'.",
         )
     chosen: dict[str, Any] = {}
@@ -75,15 +75,14 @@ def setup(notebook: Notebook, arguments: Arguments) -> None:
     for name, value in chosen.items():
         setattr(notebook.traits, name, value)
     notebook.show(*shown([row for row in examine(notebook.settings()) if row.used]))
-    _say_how_to_keep(notebook, chosen)
+    _show_how_to_keep(notebook, chosen)
 
 
 def ready() -> list[Ready]:
     """The providers whose key is set, and the servers on this machine that answer. Takes a second at most."""
     from autocoder_jupyter.concurrency import background
     from autocoder_jupyter.models import preflight
-    from autocoder_jupyter.models.catalogue import known_models
-    from autocoder_jupyter.models.preflight import local_servers
+    from autocoder_jupyter.models.catalogue import known_models, local_servers
 
     found = []
     for provider, variables in preflight.KEYS.items():
@@ -106,8 +105,8 @@ def _line(one: Ready) -> str:
 
 
 def _use_address(notebook: Notebook, chosen: dict[str, Any], found: Sequence[Ready]) -> bool:
-    """The address of the chosen model, if a server on this machine has it. It costs nothing and gets no key; without
-    that setting, it would get the key of OpenAI, if there is one.
+    """Set the address of the chosen model, if a server on this machine has it. It costs nothing and gets no key;
+    without that setting, it would get the key of OpenAI, if there is one.
 
     The address of such a server, that was set before, is not kept for a model of another. Returns whether this decided
     the address.
@@ -151,10 +150,10 @@ def _ask_for_address(notebook: Notebook, chosen: dict[str, Any], found: Sequence
 
 
 def _ask_for(notebook: Notebook, chosen: dict[str, Any], name: str, words: str, *, removed_by: str = "") -> None:
-    """Ask for a setting until the answer is valid; nothing keeps what is set, and `removed_by` removes it."""
+    """Ask until the answer is valid. An empty answer keeps the current value, and `removed_by` removes it."""
     option, settings = SETTINGS[name], notebook.settings(chosen)
     now = f"{settings[name]} ({settings.origins[name]})" if settings[name] else "not set"
-    while answer := _typed(f"{words}. Nothing keeps {visible(now)}: "):
+    while answer := _typed(f"{words}. Press Enter to keep {visible(now)}: "):
         try:
             chosen[name] = None if answer == removed_by else option.checked(answer, name)
             return
@@ -223,7 +222,7 @@ def _test(notebook: Notebook, chosen: Mapping[str, Any]) -> None:
     print(background.run(asked()))
 
 
-def _say_how_to_keep(notebook: Notebook, chosen: Mapping[str, Any]) -> None:
+def _show_how_to_keep(notebook: Notebook, chosen: Mapping[str, Any]) -> None:
     if not chosen:
         print("Nothing was changed.")
         return
@@ -240,5 +239,5 @@ def _typed(question: str) -> str:
         return input(question).strip()
     except (EOFError, KeyboardInterrupt):
         raise InvalidRequest(
-            "Nothing was changed, because the questions were left.", hint="%autocode setup asks again."
+            "Nothing was changed, because not all questions were answered.", hint="%autocode setup asks again."
         ) from None

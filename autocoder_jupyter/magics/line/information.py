@@ -1,4 +1,4 @@
-"""Subcommands that show models, settings, the state of this machine, and the help text."""
+"""Subcommands about models, settings, permissions, caches and the state of this machine; and the help text."""
 
 from __future__ import annotations
 
@@ -6,161 +6,36 @@ import dataclasses
 import json
 import math
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from autocoder_jupyter.errors import AutocodeError, InvalidRequest
 from autocoder_jupyter.magics.command import Arguments
 from autocoder_jupyter.magics.doctor import examine, shown
 from autocoder_jupyter.magics.help import help_text, subcommand_help
 from autocoder_jupyter.magics.line import SUBCOMMANDS
-from autocoder_jupyter.magics.notebook import Notebook, NotebookJob, is_code_result, is_ours, is_result
+from autocoder_jupyter.magics.notebook import Notebook, versions_of
 from autocoder_jupyter.magics.options import SETTINGS
+from autocoder_jupyter.magics.permissions import FolderPermissions, collected, permission_rows
 from autocoder_jupyter.magics.settings import NAME, did_you_mean
 from autocoder_jupyter.redaction.masking import Masker
-from autocoder_jupyter.settings.parameters import is_input_name
-from autocoder_jupyter.untrusted.folder import Folder
+from autocoder_jupyter.trust import agree, withdraw
 from autocoder_jupyter.untrusted.parsing import visible
 from autocoder_jupyter.versions.store import VERSIONS
 from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.amounts import counted
 from autocoder_jupyter.view.as_html import blocks_html
 from autocoder_jupyter.view.document import Block, Fold, Source, Table, muted
-from autocoder_jupyter.view.markup import element
+from autocoder_jupyter.view.markup import element, join
 
 if TYPE_CHECKING:
     from autocoder_jupyter.evaluate.trial import TaskScore
     from autocoder_jupyter.request import AgentConfig
-    from autocoder_jupyter.versions import Version, Versions
 
 
-# Find a job, a result or a version by the name that the user typed.
-
-
-def find_job(notebook: Notebook, name: str) -> NotebookJob:
-    """The newest job of a name.
-
-    Raises:
-        InvalidRequest: this kernel has no job of that name.
-    """
-    job = notebook.jobs.current(name)
-    if job is None:
-        raise _unknown(name, "job", (known.name for known in notebook.jobs.all_jobs()))
-    return job
-
-
-def find_waiting(notebook: Notebook, name: str) -> tuple[NotebookJob, tuple[str, ...]]:
-    """The newest job of a name, and the packages that it waits for.
-
-    Raises:
-        InvalidRequest: there is no such job, or it does not wait for an approval.
-    """
-    job = find_job(notebook, name)
-    packages = tuple(job.pending_approval or ())
-    if not packages:
-        raise InvalidRequest(f"{name} waits for no approval; it is {job.state.replace('_', ' ')}.")
-    return job, packages
-
-
-def find_result(notebook: Notebook, name: str) -> Any:
-    """The variable of that name, else the result of its newest job, else the report of its last run on disk.
-
-    Raises:
-        InvalidRequest: there is none.
-    """
-    value = notebook.namespace.get(name)
-    if is_ours(value):
-        return value
-    job = notebook.jobs.current(name)
-    if job is not None:
-        return job.result
-    versions = versions_of(notebook, name)
-    if (counting := versions.last_good()) is not None or (recorded := versions.all()):
-        return counting.report if counting is not None else recorded[-1].report
-    if versions.interrupted():
-        raise InvalidRequest(
-            f"{name} was interrupted before it was finished.", hint=f"%autocode retry {name} continues it."
-        )
-    root = notebook.journal_root
-    on_disk = filter(is_input_name, Folder(root.parent).names(root.name))
-    bound = (known for known, held in notebook.namespace.items() if is_ours(held) and not known.startswith("_"))
-    raise _unknown(name, "result", (*bound, *on_disk))
-
-
-def is_answer(notebook: Notebook, name: str) -> bool:
-    """Whether a name belongs to an answer of `--mode tools`: by its newest job, its variable, or the record."""
-    job = notebook.jobs.current(name)
-    if job is not None:
-        return is_code_result(job.result)
-    if is_ours(notebook.namespace.get(name)):
-        return is_code_result(notebook.namespace[name])
-    from autocoder_jupyter.jobs.code_job import load_record
-
-    return name.isidentifier() and load_record(notebook.journal_root, name) is not None
-
-
-def find_callable(notebook: Notebook, name: str) -> Any:
-    """Like `find_result`, but a result that can be called and exported.
-
-    Raises:
-        InvalidRequest: there is none, or only a report.
-    """
-    result = find_result(notebook, name)
-    if not is_result(result):
-        raise InvalidRequest(
-            f"{name!r} exists only in the journal.",
-            hint=f'Run its cell, or write {name} = autocoder_jupyter.load("{name}").',
-        )
-    return result
-
-
-def versions_of(notebook: Notebook, name: str) -> Versions:
-    """The recorded versions of a name."""
-    from autocoder_jupyter.versions import Versions
-
-    return Versions(notebook.journal_root, name)
-
-
-def last_run(notebook: Notebook, name: str) -> str:
-    """The id of the newest run, finished or not; "" if there is none."""
-    versions = versions_of(notebook, name)
-    interrupted = versions.interrupted()
-    finished = [version.id for version in versions.all()]
-    return (interrupted or finished or [""])[-1]
-
-
-def is_running_elsewhere(notebook: Notebook, name: str, run: str) -> bool:
-    """Whether another kernel of this machine is working on an unfinished run."""
-    from autocoder_jupyter.concurrency.cache_folder import cache_folder
-    from autocoder_jupyter.versions.request_lock import is_held, lock_of
-
-    return is_held(lock_of(cache_folder(), notebook.journal_root, name, run.partition("-")[0]))
-
-
-def find_version(notebook: Notebook, name: str, word: str) -> Version:
-    """A recorded version, by its number or by the beginning of its id."""
-    versions = versions_of(notebook, name)
-    found = versions.numbered(word)
-    if found is None:
-        known = len(versions.all())
-        if not known:
-            find_result(notebook, name)
-        recorded = f"Versions 1 to {known}" if known > 1 else "Version 1" if known else "None"
-        raise InvalidRequest(
-            f"There is no version {word!r} of {name}.",
-            hint=f"{recorded} recorded: %autocode history {name}.",
-        )
-    return found
-
-
-def _unknown(name: str, what: str, known: Iterable[str]) -> InvalidRequest:
-    return InvalidRequest(f"There is no {what} named {name!r}.", hint=did_you_mean(name, sorted(set(known))))
-
-
-# `%autocode cache`: show the size and last use of environments, images, outcomes and runs, and remove unused ones.
-
+# `%autocode cache`: environments, images, outcomes and runs
 
 Row = tuple[str, str, str, str, str]
 
@@ -190,7 +65,7 @@ def cache(notebook: Notebook, arguments: Arguments) -> None:
 
 
 def _prune(notebook: Notebook, *, everything: bool, runs: bool) -> None:
-    from autocoder_jupyter.calls import function
+    from autocoder_jupyter.calls import outcome_cache
     from autocoder_jupyter.concurrency.cache_folder import cache_folder
     from autocoder_jupyter.sandbox.environments import installed
     from autocoder_jupyter.versions import request_lock
@@ -204,7 +79,7 @@ def _prune(notebook: Notebook, *, everything: bool, runs: bool) -> None:
     left = installed.local_environments()
     print(f"Environments: {size_in_words(before - sum(one.bytes for one in left))} freed, {len(left)} left.")
     if everything:
-        print(f"Outcomes of calls: {size_in_words(function.clear())} freed.")
+        print(f"Outcomes of calls: {size_in_words(outcome_cache.clear())} freed.")
     removed = _prune_images(now if everything else now - installed.UNUSED_DAYS * _DAY)
     if removed:
         print(f"Docker images: {counted(removed, 'image')} removed.")
@@ -240,7 +115,7 @@ def _packages(folder: Path) -> str:
 
 
 def _images() -> Iterator[Row]:
-    from autocoder_jupyter.sandbox.docker.sandbox import sizes_of_images
+    from autocoder_jupyter.sandbox.docker.environments import sizes_of_images
 
     with suppress(AutocodeError):
         sizes = sizes_of_images()
@@ -251,7 +126,7 @@ def _images() -> Iterator[Row]:
 
 def _prune_images(before: float) -> int:
     from autocoder_jupyter.sandbox.docker.engine import find_engine
-    from autocoder_jupyter.sandbox.docker.sandbox import clear_images
+    from autocoder_jupyter.sandbox.docker.environments import clear_images
 
     with suppress(AutocodeError):
         return len(clear_images(find_engine(), before))
@@ -259,10 +134,10 @@ def _prune_images(before: float) -> int:
 
 
 def _outcomes() -> Row:
-    from autocoder_jupyter.calls import function
+    from autocoder_jupyter.calls import outcome_cache
 
-    count, size = function.extent()
-    bound = f"of calls; at most {size_in_words(function.MAX_BYTES)}, {function.MAX_OUTCOMES} outcomes"
+    count, size = outcome_cache.extent()
+    bound = f"of calls; at most {size_in_words(outcome_cache.MAX_BYTES)}, {outcome_cache.MAX_OUTCOMES} outcomes"
     return counted(count, "outcome"), size_in_words(size), "", bound, ""
 
 
@@ -315,7 +190,68 @@ def _ago(when: float) -> str:
     return "never" if not when else "today" if not days else f"{counted(days, 'day')} ago"
 
 
-# `%autocode models try [MODEL]`: run the tasks with known answers, with a budget that is asked for first.
+# `%autocode trust`: permissions that a folder asks for
+
+YES = "yes"
+
+
+def trust(notebook: Notebook, arguments: Arguments) -> None:
+    """Show the permissions that the folder asks for, and ask the user to grant them.
+
+    Only a typed answer counts, because a notebook that somebody else wrote can contain this line.
+    """
+    if arguments.given.get("show") and arguments.given.get("withdraw"):
+        raise InvalidRequest("--show and --withdraw cannot be used together.")
+    if arguments.given.get("withdraw"):
+        _withdraw(notebook)
+        return
+    found = collected(notebook)
+    if not found:
+        print("This folder needs no permission.")
+    for asking in found:
+        _show_permissions(notebook, asking)
+        if not asking.agreed and not arguments.given.get("show"):
+            _ask_permission(notebook, asking)
+
+
+def _withdraw(notebook: Notebook) -> None:
+    folders = dict.fromkeys((notebook.settings().folder, notebook.journal_root.parent))
+    withdrawn = [folder for folder in folders if withdraw(folder)]
+    for folder in withdrawn:
+        print(f"{visible(folder)} is no longer trusted.")
+    if not withdrawn:
+        print("There was no permission to withdraw.")
+
+
+def _show_permissions(notebook: Notebook, asking: FolderPermissions) -> None:
+    how = "You agreed to this:" if asking.agreed else "You have not agreed to this, so it is not used:"
+    title = f"{visible(asking.folder)} has settings that need your permission. {how}"
+    rows = permission_rows(asking.permissions)
+    notebook.show(
+        join(markup.text_lines([title]), markup.table(("asks for", "value", "if you agree"), rows)),
+        f"{markup.plain(title)}\n{markup.columns(rows)}",
+    )
+
+
+def _ask_permission(notebook: Notebook, asking: FolderPermissions) -> None:
+    if notebook.is_headless:
+        raise InvalidRequest(
+            "There is no user who could agree.",
+            why="A notebook cannot agree by itself, because somebody else may have written it.",
+            hint="Run %autocode trust in this folder in an interactive notebook. It applies to all runs here.",
+        )
+    try:
+        answer = input(f"Type {YES} if you agree, anything else if not: ")
+    except EOFError:
+        answer = ""
+    if answer.strip().casefold() != YES:
+        print("You did not agree.")
+        return
+    agree(asking.folder, asking.permissions)
+    print("You agreed. This is valid until one of these values changes. %autocode trust --withdraw withdraws it.")
+
+
+# `%autocode models try [MODEL]`: tasks with known answers, with a budget that is asked for first
 
 
 def try_models(notebook: Notebook, arguments: Arguments) -> None:
@@ -404,7 +340,7 @@ def _asked(notebook: Notebook, config: AgentConfig, count: int) -> tuple[float |
     return (None, int(amount)) if price is None else (amount, None)
 
 
-# What the docstring of this file says.
+# Models, doctor, settings, help
 
 
 def models(notebook: Notebook, arguments: Arguments) -> None:

@@ -1,4 +1,4 @@
-"""Subcommands that show and control jobs."""
+"""Subcommands that show and control jobs, run them again, and show what they sent."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from autocoder_jupyter.jobs.code_job import load_record
 from autocoder_jupyter.magics import own_tests as retesting
 from autocoder_jupyter.magics.cell import launch, read_sent, refuse_to_shadow, waits
 from autocoder_jupyter.magics.command import Arguments
-from autocoder_jupyter.magics.line.information import (
+from autocoder_jupyter.magics.notebook import (
+    Notebook,
+    NotebookJob,
     find_job,
     find_result,
     find_waiting,
@@ -21,17 +23,12 @@ from autocoder_jupyter.magics.line.information import (
     last_run,
     versions_of,
 )
-from autocoder_jupyter.magics.notebook import Notebook, NotebookJob
-from autocoder_jupyter.magics.permissions import FolderPermissions, collected, rows
 from autocoder_jupyter.magics.progress import ask_at_prompt, read_answers
 from autocoder_jupyter.magics.references import named_samples
 from autocoder_jupyter.request import Backend
 from autocoder_jupyter.settings.parameters import is_input_name
-from autocoder_jupyter.trust import agree, withdraw
 from autocoder_jupyter.untrusted.folder import Folder
-from autocoder_jupyter.untrusted.parsing import visible
 from autocoder_jupyter.view import markup
-from autocoder_jupyter.view.markup import join
 
 if TYPE_CHECKING:
     from autocoder_jupyter.versions import Version, Versions
@@ -199,7 +196,7 @@ def _doing(job: NotebookJob) -> str:
     return doing.partition(" · ")[2] if job.done else doing  # the next column has the state
 
 
-# Subcommands about code and tests that the user has edited.
+# Edited code
 
 
 def retest(notebook: Notebook, arguments: Arguments) -> None:
@@ -208,69 +205,7 @@ def retest(notebook: Notebook, arguments: Arguments) -> None:
     retesting.retest(notebook, name, passed=named_samples(data, notebook.namespace))
 
 
-# `%autocode trust`: grant the permissions that a folder asks for, or withdraw them.
-
-
-YES = "yes"
-
-
-def trust(notebook: Notebook, arguments: Arguments) -> None:
-    """Show the permissions that the folder asks for, and ask the user to grant them.
-
-    Only a typed answer counts, because a notebook that somebody else wrote can contain this line.
-    """
-    if arguments.given.get("show") and arguments.given.get("withdraw"):
-        raise InvalidRequest("--show and --withdraw cannot be used together.")
-    if arguments.given.get("withdraw"):
-        _withdraw(notebook)
-        return
-    found = collected(notebook)
-    if not found:
-        print("This folder needs no permission.")
-    for asking in found:
-        _show(notebook, asking)
-        if not asking.agreed and not arguments.given.get("show"):
-            _ask(notebook, asking)
-
-
-def _withdraw(notebook: Notebook) -> None:
-    folders = dict.fromkeys((notebook.settings().folder, notebook.journal_root.parent))
-    withdrawn = [folder for folder in folders if withdraw(folder)]
-    for folder in withdrawn:
-        print(f"{visible(folder)} is no longer trusted.")
-    if not withdrawn:
-        print("There was no permission to withdraw.")
-
-
-def _show(notebook: Notebook, asking: FolderPermissions) -> None:
-    how = "You agreed to this:" if asking.agreed else "You have not agreed to this, so it is not used:"
-    title = f"{visible(asking.folder)} has settings that need your permission. {how}"
-    shown = rows(asking.permissions)
-    notebook.show(
-        join(markup.text_lines([title]), markup.table(("asks for", "value", "if you agree"), shown)),
-        f"{markup.plain(title)}\n{markup.columns(shown)}",
-    )
-
-
-def _ask(notebook: Notebook, asking: FolderPermissions) -> None:
-    if notebook.is_headless:
-        raise InvalidRequest(
-            "There is no user who could agree.",
-            why="A notebook cannot agree by itself, because somebody else may have written it.",
-            hint="Run %autocode trust in this folder in an interactive notebook. It applies to all runs here.",
-        )
-    try:
-        answer = input(f"Type {YES} if you agree, anything else if not: ")
-    except EOFError:
-        answer = ""
-    if answer.strip().casefold() != YES:
-        print("You did not agree.")
-        return
-    agree(asking.folder, asking.permissions)
-    print("You agreed. This is valid until one of these values changes. %autocode trust --withdraw withdraws it.")
-
-
-# Subcommands that read the journal.
+# The journal
 
 
 def preview(notebook: Notebook, arguments: Arguments) -> None:

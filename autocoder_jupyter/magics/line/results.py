@@ -1,4 +1,4 @@
-"""Subcommands about a finished function."""
+"""Subcommands about a finished function: show, compare, export, other readings, versions."""
 
 from __future__ import annotations
 
@@ -7,16 +7,21 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from autocoder_jupyter.display.inspector.document import Part, pending_html, render_html, render_text
-from autocoder_jupyter.display.parts import opinion_blocks
 from autocoder_jupyter.display.timeline import render_html as timeline_html
 from autocoder_jupyter.display.timeline import render_text as timeline_text
+from autocoder_jupyter.display.verified import opinion_blocks
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.cell import launch, waits
 from autocoder_jupyter.magics.command import Arguments, CellCommand
-from autocoder_jupyter.magics.inserting import insertable
-from autocoder_jupyter.magics.inspection import outputs_of, subject_of, subject_of_report
-from autocoder_jupyter.magics.line.information import find_callable, find_job, find_result, versions_of
-from autocoder_jupyter.magics.notebook import Notebook, is_result
+from autocoder_jupyter.magics.notebook import (
+    Notebook,
+    find_callable,
+    find_job,
+    find_result,
+    is_result,
+    versions_of,
+)
+from autocoder_jupyter.magics.result_display import outputs_of, subject_of, subject_of_report
 from autocoder_jupyter.magics.terminal import columns
 from autocoder_jupyter.magics.versions import (
     HEADINGS,
@@ -27,6 +32,7 @@ from autocoder_jupyter.magics.versions import (
     require_idle,
 )
 from autocoder_jupyter.result.handle import ExportKind
+from autocoder_jupyter.tasks.export import insertable
 from autocoder_jupyter.types import Step
 from autocoder_jupyter.untrusted.parsing import visible
 from autocoder_jupyter.versions.edits import rename as rename_versions
@@ -163,7 +169,7 @@ def _version(notebook: Notebook, name: str, word: str, sources: Mapping[str, str
     return str(found.number)
 
 
-# `%autocode reading`: list the other readings of a request, and refine the function to one of them.
+# `%autocode reading`: other readings of the request
 
 
 def reading(notebook: Notebook, arguments: Arguments) -> None:
@@ -191,7 +197,7 @@ def reading(notebook: Notebook, arguments: Arguments) -> None:
     launch(notebook, request, notebook.config_again(job), waits=waits(notebook, notebook.settings()))
 
 
-# Subcommands that list and change the versions of a function.
+# Versions
 
 
 def history(notebook: Notebook, arguments: Arguments) -> None:

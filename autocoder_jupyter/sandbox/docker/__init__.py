@@ -1,7 +1,9 @@
 """The Docker sandbox. It works with every engine that has Docker's API, also with the service of Podman.
 
-The sandbox with a container engine: `detection` of an engine (`products`: the programs that provide one), images in
-`layers`, containers and their `streams`, the `reaper`.
+- `sandbox`: the sandbox
+- `engine`: find an engine; `products`: the programs that provide one
+- `environments`: environments as images; `images`: base images and the engine's progress
+- `container`: a hardened container and its streams; `trial`: what a container of an image can do
 """
 
 from autocoder_jupyter.sandbox.docker.sandbox import DockerSandbox

@@ -1,4 +1,4 @@
-"""One hardened container, and its process for the channel."""
+"""A hardened container: its options, the streams between the host and its worker, and how it ended."""
 
 from __future__ import annotations
 
@@ -29,12 +29,11 @@ if TYPE_CHECKING:
     from docker import APIClient
 
 
-# The three byte streams between the host and the worker in a container. There are two implementations.
+# Streams
 #
 # On the same machine, they are unix sockets in a private folder that is bind-mounted read-only, so the data does not
 # pass through the engine. Otherwise (Docker Desktop, a remote engine, a policy that forbids the mount) they use the
 # engine's attach stream: one connection with a small header before each piece.
-
 
 PIECE = 1 << 18
 
@@ -218,8 +217,7 @@ def _write_all(stream: io.FileIO, view: memoryview) -> None:
         view = view[stream.write(view) :]
 
 
-# What the docstring of this file says.
-
+# Containers
 
 Transport = Literal["sockets", "attach"]
 """How data is transferred: through sockets in a mounted folder, or through the engine's attach stream."""

@@ -1,4 +1,4 @@
-"""An engine that answered: its properties, its client, and its errors."""
+"""Docker engines: how one is found, its properties, client and errors, and the removal of left-over containers."""
 
 from __future__ import annotations
 
@@ -119,12 +119,11 @@ def release(version: str) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d+", version.partition("+")[0].partition("-")[0])[:3])
 
 
-# Find a Docker engine, or the compatible service of Podman. If there is none, the error says why.
+# Detection
 #
 # Like Docker's command line, it first uses `DOCKER_HOST`, then the current context. Without them it tries the addresses
 # of the programs that provide an engine (`products`). If the user chose an engine by variable or context and it does
 # not answer, no other engine is tried.
-
 
 Answer = TypeVar("Answer")
 
@@ -353,13 +352,12 @@ def _list(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-# Remove the containers of kernels that have ended.
+# Containers of kernels that have ended
 #
 # Normally a container ends with its kernel, because its standard input is closed. The reaper removes the others: those
 # that were created and never started, or whose end the engine missed. Labels of a container identify its owner: the
 # boot and the PID namespace of the machine, the process id, and the start time of the process. The process id alone is
 # not enough, because it can be reused, and the kernel of another container has its own process ids.
-
 
 LABEL = "autocoder-jupyter"
 ROLE = f"{LABEL}.role"

@@ -1,4 +1,4 @@
-"""Images: choose the base image, pull it, read the engine's progress, push a built image."""
+"""Images of an engine: choose and pull the base image, push a built one, and read the engine's progress."""
 
 from __future__ import annotations
 

@@ -5,21 +5,17 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection
 
-from autocoder_jupyter.concurrency.file_locks import exclusive, lock_if_unused
+from autocoder_jupyter.concurrency.file_locks import exclusive
 from autocoder_jupyter.errors import EngineGone, SandboxUnavailable
-from autocoder_jupyter.sandbox.docker import layers as docker_layers
-from autocoder_jupyter.sandbox.docker import trial as apt
+from autocoder_jupyter.sandbox.docker import environments
 from autocoder_jupyter.sandbox.docker.container import WRITABLE, ContainerStart, Transport
 from autocoder_jupyter.sandbox.docker.engine import DockerEngine, engine_errors, find_engine, reap
 from autocoder_jupyter.sandbox.docker.images import Base, find_base, find_image, push
-from autocoder_jupyter.sandbox.docker.layers import KIND, REPOSITORY, SHARED_NAME, lock_file, use_file
 from autocoder_jupyter.sandbox.docker.trial import known_transport, trial
 from autocoder_jupyter.sandbox.environments import installed, locking
-from autocoder_jupyter.sandbox.environments.installed import mark_used, modified
+from autocoder_jupyter.sandbox.environments.installed import mark_used
 from autocoder_jupyter.sandbox.environments.uv import index_identity
 from autocoder_jupyter.sandbox.host import bundle
 from autocoder_jupyter.sandbox.protocol import (
@@ -35,95 +31,6 @@ from autocoder_jupyter.sandbox.protocol import (
 from autocoder_jupyter.settings.choices import SandboxName
 from autocoder_jupyter.types import ImageConfig
 from autocoder_jupyter.untrusted.parsing import visible
-
-if TYPE_CHECKING:
-    from docker import APIClient
-
-
-# Remove images that were not used for a month. The engine may be shared, so only images of this package are removed.
-#
-# An image is removed only if it has our label and exactly the name that this machine gave it, has no container, was
-# used on this machine before, but not recently, and is not used by a running process. The removal is not forced, so the
-# engine can refuse it.
-
-
-_SECONDS = 120
-
-
-def clear_images(engine: DockerEngine, before: float) -> tuple[str, ...]:
-    """Remove unused images."""
-    client = engine.client(_SECONDS)
-    try:
-        busy = {container["ImageID"] for container in client.containers(all=True)}
-        removed = [
-            name
-            for image in _ours(client, "environment")
-            if image["Id"] not in busy and image["Created"] < before and _removed(client, name := _name(image), before)
-        ]
-        remaining = [_layers(client, image) for image in _ours(client, "environment")]
-        for image in _ours(client, "shared"):
-            layers = _layers(client, image)
-            is_parent = any(other[: len(layers)] == layers for other in remaining)
-            if image["Id"] in busy or image["Created"] >= before or is_parent:
-                continue
-            if _removed(client, name := _name(image), before):
-                removed.append(name)
-        return tuple(removed)
-    finally:
-        client.close()
-
-
-def sizes_of_images() -> list[int]:
-    """The size in bytes of each image of this package in the engine.
-
-    Raises:
-        SandboxUnavailable, EngineGone: there is no engine, or it does not answer.
-    """
-    with engine_errors("The engine does not list its images."):
-        client = find_engine().client(_SECONDS)
-        try:
-            return [int(image["Size"]) for kind in ("environment", "shared") for image in _ours(client, kind)]
-        finally:
-            client.close()
-
-
-def _ours(client: APIClient, kind: str) -> Iterator[Mapping[str, Any]]:
-    yield from client.images(filters={"label": f"{KIND}={kind}"})
-
-
-def _name(image: Mapping[str, Any]) -> str:
-    """The name of an image that has exactly one, else ""."""
-    names: list[str] = image["RepoTags"] or []
-    return names[0] if len(names) == 1 else ""
-
-
-def _layers(client: APIClient, image: Mapping[str, Any]) -> list[str]:
-    return list(client.inspect_image(image["Id"])["RootFS"]["Layers"])
-
-
-def _removed(client: APIClient, name: str, before: float) -> bool:
-    """Remove the image if it is unused. Returns whether it was removed."""
-    from docker.errors import APIError
-
-    repository, _, key = name.partition(":")
-    if repository not in (REPOSITORY, SHARED_NAME):
-        return False
-    if repository == SHARED_NAME:
-        key = f"shared-{key}"
-    use = use_file(key)
-    if not 0 < modified(use) < before:
-        return False
-    with suppress(APIError, OSError), lock_if_unused(use) as unused:
-        if unused:
-            client.remove_image(name)
-            lock_file(key).unlink(missing_ok=True)
-            use.unlink()
-            return True
-    return False
-
-
-# What the docstring of this file says.
-
 
 PROBE_SECONDS = 30.0
 """Seconds for which the result of a probe is kept. A new probe needs one ping; the trial runs once per process."""
@@ -163,7 +70,7 @@ class DockerSandbox:
 
     def build(self, spec: EnvironmentSpec, *, watch: BuildWatch = UNWATCHED) -> Environment:
         """Lock the packages and build their image, or find it; see `protocol.Sandbox.build`."""
-        system_packages = apt.check_system_packages(spec.system_packages)
+        system_packages = environments.check_system_packages(spec.system_packages)
         with engine_errors("The engine cannot build the environment."):
             engine = self._connect()
             base = self._base(engine, spec.python_version, watch)
@@ -172,12 +79,12 @@ class DockerSandbox:
             machine = f"{base.platform}/{base.image.id}"
             key = locking.environment_key(spec.python_version, machine, lock, system_packages, index=index_identity())
             name = self._image_name(key)
-            mark_used(docker_layers.use_file(key))  # before the check below, so that no cleanup removes it in between
+            mark_used(environments.use_file(key))  # before the check below, so that no cleanup removes it in between
             if not _present(engine, name):
-                with exclusive(docker_layers.lock_file(key), watch.token.raise_if_cancelled):
+                with exclusive(environments.lock_file(key), watch.token.raise_if_cancelled):
                     if not _present(engine, name):
-                        docker_layers.build_environment(engine, base, spec, lock, name, watch)
-                installed.daily("images", lambda before: clear_images(engine, before))
+                        environments.build_environment(engine, base, spec, lock, name, watch)
+                installed.daily("images", lambda before: environments.clear_images(engine, before))
                 if self._config.registry and self._config.registry_secret:
                     push(engine, name, self._config.registry_secret, watch)
         return Environment(key, name, lock, spec.python_version, system_packages)
@@ -194,11 +101,11 @@ class DockerSandbox:
         unlike: Collection[str] = (),  # each container has its own interpreter
     ) -> Worker:
         """Start a container of the environment's image and connect to its worker; see `protocol.Sandbox.start`."""
+        from autocoder_jupyter.sandbox.host.capacity import start_within
         from autocoder_jupyter.sandbox.host.channel import connect  # imports pandas, which a probe does not need
-        from autocoder_jupyter.sandbox.host.pool import start_within
 
         environment, engine = spec.environment, self._connect()
-        mark_used(docker_layers.use_file(environment.key))
+        mark_used(environments.use_file(environment.key))
         transport = self._transport or known_transport(engine)
         if transport is None:
             transport = trial(engine, environment.location, environment.key).transport
@@ -212,7 +119,7 @@ class DockerSandbox:
 
     def affords_spare(self) -> bool:
         """Whether the engine is on this machine, and the machine has enough free memory."""
-        from autocoder_jupyter.sandbox.host.pool import enough_for_spare
+        from autocoder_jupyter.sandbox.host.capacity import enough_for_spare
 
         try:
             return self._connect().same_host and enough_for_spare()
@@ -234,7 +141,7 @@ class DockerSandbox:
 
     def _image_name(self, key: str) -> str:
         prefix = f"{self._config.registry.rstrip('/')}/" if self._config.registry else ""
-        return f"{prefix}{docker_layers.REPOSITORY}:{key}"
+        return f"{prefix}{environments.REPOSITORY}:{key}"
 
     def _trial_run(self) -> Probe:
         version = self._config.python_version or sys.version_info[:2]

@@ -1,5 +1,6 @@
-"""Environments with exact versions of packages: resolver, keys, cache, usage locks, cleanup.
+"""Environments with exact versions of packages, for both sandboxes.
 
-Exact packages: `locking` with uv (`pins`: the lines of a lock file, `pylock`: the user's own, `package_index`),
-`contents` (of a complete environment), `usage_locks` and `cleanup`.
+- `locking`: resolve packages to a lock file, read the user's own, install it
+- `uv`: run uv with the package indexes of the user
+- `installed`: environments on this machine: bytecode, damaged files, use, removal
 """

@@ -1,8 +1,8 @@
-"""Resolve the packages of an environment, compute its key, and install it.
+"""Lock the packages of an environment, read the user's own lock file, and install a lock.
 
 uv resolves an `EnvironmentSpec` to a *lock*: exact versions with hashes, only wheels. The *key* of an environment is a
 hash of the lock, the Python, the platform, the package index and the system packages. The local sandbox builds a
-virtual environment from a lock (`local.environments`), the Docker sandbox a layer of an image.
+virtual environment from a lock (`local.environments`), the Docker sandbox a layer of an image (`docker.environments`).
 """
 
 from __future__ import annotations
@@ -30,18 +30,17 @@ from autocoder_jupyter.concurrency.cache_folder import cache_folder
 from autocoder_jupyter.errors import InvalidRequest, PackageError, PackageRefused
 from autocoder_jupyter.sandbox.environments.uv import IndexUnreachable, index_identity, run_uv
 from autocoder_jupyter.sandbox.protocol import UNWATCHED, BuildWatch, EnvironmentSpec
+from autocoder_jupyter.untrusted import plain_toml
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.parsing import visible
 from autocoder_jupyter.untrusted.plain_json import parse
-from autocoder_jupyter.untrusted.plain_toml import parse as plain_toml_parse
 
-# The lines of a lock: an exact version and the SHA-256 of each of its files, in the format of uv.
+# The lines of a lock
 #
 #     pandas==3.1.1 --hash=sha256:0a1b… --hash=sha256:2c3d…
 #
-# A line has the hashes of all files of a version, so a lock works on every platform. uv takes the wheel that fits, and
-# refuses a file with another hash. A lock may be untrusted, so a line must have nothing else.
-
+# A line has an exact version and the SHA-256 of all its files, so a lock works on every platform. uv takes the wheel
+# that fits, and refuses a file with another hash. A lock may be untrusted, so a line must have nothing else.
 
 _PIN = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?==[A-Za-z0-9][A-Za-z0-9.!+_-]*"
 _HASH = r"--hash=sha256:[0-9a-f]{64}"
@@ -106,8 +105,7 @@ def read_lock(printed: str) -> tuple[str, ...]:
     return tuple(lines)
 
 
-# What the docstring of this file says.
-
+# Locks
 
 FORMAT = 2
 """A part of every key. It is increased when environments or locks are built in another way."""
@@ -334,13 +332,12 @@ def _digest(content: object) -> str:
     return hashlib.sha256(json.dumps([FORMAT, content]).encode()).hexdigest()[:20]
 
 
-# Read a `pylock.toml` (PEP 751) as lines of a lock: exact versions with the hashes of their wheels.
+# The user's own pylock.toml (PEP 751)
 #
 # The file is not trusted. Its addresses are not used: wheels come from the configured index, and must have the hashes
 # of the file. Packages without a wheel (a source archive, a folder, a repository) are refused.
 
-
-MOST_BYTES = 4 * 2**20
+MOST_PYLOCK_BYTES = 4 * 2**20
 
 
 def read_pylock(path: Path, python_version: tuple[int, int]) -> tuple[str, ...]:
@@ -353,7 +350,7 @@ def read_pylock(path: Path, python_version: tuple[int, int]) -> tuple[str, ...]:
     shown = visible(path)
     try:
         real = path.expanduser().resolve(strict=True)
-        content = plain_toml_parse(Folder(real.parent).read_text(real.name, MOST_BYTES))
+        content = plain_toml.parse(Folder(real.parent).read_text(real.name, MOST_PYLOCK_BYTES))
     except OSError as error:
         raise InvalidRequest(f"{shown} cannot be read: {error.strerror or error}.") from None
     except ValueError as error:
@@ -368,7 +365,7 @@ def read_pylock(path: Path, python_version: tuple[int, int]) -> tuple[str, ...]:
         if not SpecifierSet(str(content.get("requires-python", ""))).contains(f"{version}.99", prereleases=True):
             made_for = visible(content["requires-python"])
             raise InvalidRequest(f"{shown} is made for Python {made_for}, not for {version}.")
-        lines = tuple(_lines(packages, version))
+        lines = tuple(_pylock_lines(packages, version))
     except (InvalidSpecifier, InvalidMarker, TypeError, KeyError, AttributeError) as error:
         raise InvalidRequest(f"{shown} is not a pylock.toml.", why=visible(error)[:300]) from None
     if not is_lock(lines):
@@ -376,7 +373,7 @@ def read_pylock(path: Path, python_version: tuple[int, int]) -> tuple[str, ...]:
     return lines
 
 
-def _lines(packages: list[Any], version: str) -> Iterator[str]:
+def _pylock_lines(packages: list[Any], version: str) -> Iterator[str]:
     seen: set[str] = set()
     here = {"python_version": version, "python_full_version": f"{version}.0"}
     for package in packages:

@@ -1,4 +1,4 @@
-"""Run uv, and turn its failures into errors.
+"""Run uv with the package indexes that the user configured, and turn its failures into errors.
 
 uv is installed as a wheel with a binary; if it is missing, the one on PATH is used. It runs as a subprocess with its
 own environment variables, so the notebook's process is not changed.
@@ -36,15 +36,14 @@ from autocoder_jupyter.trust.permissions import machine_of
 from autocoder_jupyter.untrusted import plain_toml
 from autocoder_jupyter.untrusted.folder import Folder
 
-# Make uv use the package indexes of this machine's pip, and those of the notebook's folder if the user permitted them.
+# Package indexes
 #
 # Users and administrators configure pip: an index of the company, a proxy, a CA bundle. uv does not read these
-# settings. This module reads them and passes them to uv in environment variables of the subprocess. If the indexes of
-# uv itself are configured (`UV_…` variables, a `uv.toml` of the user or the machine), only those are used.
+# settings, so they are read here and passed to uv in environment variables of the subprocess. If the indexes of uv
+# itself are configured (`UV_…` variables, a `uv.toml` of the user or the machine), only those are used.
 #
-# A `uv.toml` or `[tool.uv]` in the notebook's folder is untrusted, and uv does not read it (see `uv`). Only the
-# addresses of indexes are read from it here, and they are used if the user has agreed to them.
-
+# A `uv.toml` or `[tool.uv]` in the notebook's folder is untrusted. Only the addresses of indexes are read from it, and
+# they are used if the user has agreed to them.
 
 _UV_INDEX_VARIABLES = (
     "UV_DEFAULT_INDEX",
@@ -56,13 +55,11 @@ _UV_INDEX_VARIABLES = (
 _CREDENTIALS = re.compile(r"://[^/@\s\"]*@")
 _CA_VARIABLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 
-
 Address = tuple[str, str]
 """A kind (`default index`, `index`, `find-links`, `no-index`) and an address. A named index is `name=https://…`."""
 
 FILE_BYTES = 2**20
 """Bytes. A larger settings file is ignored."""
-
 
 _FILES = 8
 """Most settings files whose indexes are kept. Parsing a `pyproject.toml` takes milliseconds."""
@@ -100,7 +97,7 @@ def folder_indexes(folder: Path) -> tuple[Address, ...]:
     return ()
 
 
-def package_index_index_identity(environ: Mapping[str, str], settings: UvSettings) -> str:
+def hash_of_indexes(environ: Mapping[str, str], settings: UvSettings) -> str:
     """A hash of the indexes, without credentials; "" for the default index. Equal addresses give equal hashes."""
     variables = [(name, environ[name]) for name in (*_UV_INDEX_VARIABLES, "UV_NO_INDEX") if environ.get(name)]
     files = [address for file in _uv_files(environ) for address in _addresses(file)]
@@ -277,8 +274,7 @@ def _forbids_index(addresses: Sequence[Address]) -> bool:
     return any(kind == "no-index" for kind, _ in addresses)
 
 
-# What the docstring of this file says.
-
+# Runs of uv
 
 _NETWORK_SIGNS = (
     "failed to fetch",
@@ -428,7 +424,7 @@ def index_permissions(folder: Path) -> tuple[Permission, ...]:
 def index_identity() -> str:
     """A hash of the package indexes that uv uses now, for the keys of environments."""
     variables, settings = _configuration()
-    return package_index_index_identity(variables, settings)
+    return hash_of_indexes(variables, settings)
 
 
 def _run(arguments: Sequence[str], input: str, token: CancellationToken) -> subprocess.CompletedProcess[str]:

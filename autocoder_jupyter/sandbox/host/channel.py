@@ -35,7 +35,7 @@ from autocoder_jupyter.sandbox.host.exchange import (
     StreamEnded,
 )
 from autocoder_jupyter.sandbox.host.messages import clean, stable
-from autocoder_jupyter.sandbox.host.packing import changed, describe, digest, envelope_of, pack_arguments
+from autocoder_jupyter.sandbox.host.packing import changed_arguments, describe, digest, envelope_of, pack_arguments
 from autocoder_jupyter.sandbox.host.replies import CallAnswer, Digests, EarlyOutputs
 from autocoder_jupyter.sandbox.host.testing import Testing, Verdicts
 from autocoder_jupyter.sandbox.protocol import (
@@ -111,7 +111,7 @@ class ChannelWorker:
 
     Attributes:
         facts: the worker's report that it is ready: `python`, `machine`, `pid`, `folder`, and `lockdown`, the parts of
-            its lockdown that are in effect (see `worker.bpf.Lockdown`).
+            its lockdown that are in effect (see `worker.lockdown.Lockdown`).
     """
 
     def __init__(self, process: Process, limits: WorkerLimits, name: str = "", cores: Collection[int] = ()) -> None:
@@ -237,12 +237,12 @@ class ChannelWorker:
 
     def command(self, command: str, files: Mapping[str, bytes], *, seconds: float) -> CommandOutcome:
         """Run a shell command on these files; see `protocol.Worker.command`."""
-        pieces = workspace.request(command, files, seconds)
+        pieces = workspace.command_request(command, files, seconds)
         allowed = seconds + workspace.GRACE_SECONDS
         with self._lock:
             answer = self._request(pieces, secrets.token_bytes(32), child="fresh", keep=False, seconds=allowed)
             try:
-                return workspace.outcome(answer)
+                return workspace.command_outcome(answer)
             except OutputRefused:
                 self._end()
                 raise
@@ -293,7 +293,7 @@ class ChannelWorker:
         left = deadline - time.monotonic()
         after = self._request(question, name, child="same", keep=spec.reuse, seconds=left)
         try:
-            return replace(answer, changed=changed(packed, after.header, after.payload))
+            return replace(answer, changed=changed_arguments(packed, after.header, after.payload))
         except OutputRefused as error:
             self._end(str(error))
             raise
@@ -361,7 +361,7 @@ class ChannelWorker:
             report = self._requested(testing.request, name, take, child=child, keep=True, seconds=seconds)
             if report["finished"] and testing.waits:
                 self._process.watch(at_work=False)
-            if not report["finished"] or not testing.go_on():
+            if not report["finished"] or not testing.advance():
                 return report
             child = "same"
 

@@ -31,7 +31,7 @@ from autocoder_jupyter.sandbox.host import in_place
 from autocoder_jupyter.sandbox.worker import frames
 from autocoder_jupyter.sandbox.worker.frames import READ, SEND
 
-# The process that a sandbox provides for a worker: three byte streams, a kill, and the reason of its end.
+# The process that a sandbox provides
 #
 # A sandbox starts `bundle.worker_command(python)` inside, connects the three standard streams to a `Process`, and
 # passes it to `channel.connect`. The sandbox does not interpret the bytes of the streams.
@@ -111,8 +111,7 @@ class Process(Protocol):
         ...
 
 
-# What the docstring of this file says.
-
+# Frames
 
 HEADER_LIMIT = 1 << 20
 """Most bytes of one JSON header from a program."""
@@ -303,6 +302,9 @@ def _parse(room: memoryview) -> dict[str, Any]:
     if not isinstance(header, dict) or not isinstance(header.get("kind"), str):
         raise Malformed("a header without a kind")
     return header
+
+
+# Streams
 
 
 class Route:

@@ -152,22 +152,22 @@ def _make(copies: list[_Copy]) -> None:
     _reader()
     others = []
     for copy in copies[1:]:
-        over = threading.Event()
-        others.append(over)
-        start_thread(functools.partial(_make_and_tell, copy, over), "autocode-copy")
+        done = threading.Event()
+        others.append(done)
+        start_thread(functools.partial(_make_and_signal, copy, done), "autocode-copy")
     try:
         for copy in copies[:1]:
             copy.make()
     finally:
-        for over in others:
-            over.wait()
+        for done in others:
+            done.wait()
 
 
-def _make_and_tell(copy: _Copy, over: threading.Event) -> None:
+def _make_and_signal(copy: _Copy, done: threading.Event) -> None:
     try:
         copy.make()
     finally:
-        over.set()
+        done.set()
 
 
 @functools.cache

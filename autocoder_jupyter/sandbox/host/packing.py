@@ -1,4 +1,4 @@
-"""Encode a request: the program as JSON values, the arguments as entries and bytes."""
+"""Encode a request, and find the arguments that the function changed in place."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from autocoder_jupyter.sandbox.worker.entries import OutOfBounds, Packed, unpack
 def envelope_of(request: Sequence[Any], *, program: bytes, again: bool, keep: bool) -> bytes:
     """The envelope of the pieces of a request; see `worker.frames`."""
     size = sum(memoryview(piece).nbytes for piece in request)
-    return frames.envelope_pack(size, program, again=again, keep=keep)
+    return frames.pack_envelope(size, program, again=again, keep=keep)
 
 
 def describe(program: Program) -> dict[str, Any]:
@@ -63,7 +63,7 @@ def pack_arguments(program: Program, arguments: Mapping[str, Any]) -> Packed:
         value = arguments[spec.name]
         is_none = value is None and not spec.required and spec.default is None  # the only input that may be None
         try:
-            with replies.to_encode(value):
+            with replies.encoding_turn(value):
                 encoded = None if is_none else codec.encode(value, spec.type)
             packed.add(spec.name, spec.type, encoded)
         except codec.TypeMismatch as error:
@@ -74,13 +74,14 @@ def pack_arguments(program: Program, arguments: Mapping[str, Any]) -> Packed:
     return packed
 
 
-# Find the arguments that a function changed in place: compare the sent arguments with those after the call.
+# Changed arguments
 #
-# The comparison runs on the host, but the returned bytes come from the program. So a hostile function can hide a
-# change. This does no harm, because every call works on a copy of the arguments.
+# The arguments that were sent are compared with those after the call. The comparison runs on the host, but the returned
+# bytes come from the program. So a hostile function can hide a change. This does no harm, because every call works on a
+# copy of the arguments.
 
 
-def changed(sent: Packed, header: Mapping[str, Any], payload: memoryview) -> tuple[str, ...]:
+def changed_arguments(sent: Packed, header: Mapping[str, Any], payload: memoryview) -> tuple[str, ...]:
     """The names of the changed arguments."""
     entries = header.get("arguments")
     names = [entry["name"] for entry in sent.entries]
@@ -111,10 +112,10 @@ def _same(one: _Part, other: _Part) -> bool:
         return True
     if one[0]["type"] not in ("DataFrame", "Series") or other[0].get("type") != one[0]["type"]:
         return False
-    return _digest(*one) == _digest(*other)  # equal values can have different bytes
+    return _content_digest(*one) == _content_digest(*other)  # equal values can have different bytes
 
 
-def _digest(header: Mapping[str, Any] | None, part: memoryview) -> str:
+def _content_digest(header: Mapping[str, Any] | None, part: memoryview) -> str:
     assert header is not None
     private = memoryview(bytearray(part))  # a copy, because the decoded value may be a view of it
     try:

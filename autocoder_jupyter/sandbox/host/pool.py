@@ -20,155 +20,19 @@ from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Generic, TypeVar
-from weakref import WeakValueDictionary
 
 from autocoder_jupyter.concurrency.background import start_thread
-from autocoder_jupyter.errors import OutOfMemory, SandboxError, SandboxUnavailable
-from autocoder_jupyter.sandbox.local import container_memory
-from autocoder_jupyter.sandbox.programs import program_text
-from autocoder_jupyter.sandbox.protocol import Program, Sandbox, Worker, WorkerLimits, WorkerSpec, origin_of
-from autocoder_jupyter.types import OutputSpec
+from autocoder_jupyter.sandbox.host.capacity import (
+    busy_cores,
+    free_cores,
+    note_borrowed,
+    note_returned,
+    usable_cores,
+)
+from autocoder_jupyter.sandbox.protocol import Sandbox, Worker, WorkerSpec, origin_of
 
-# How many cores this process may use, and how much memory is free: on this machine, or in the container around it.
-
-
-_MEMORY = Path("/proc/meminfo")
-_QUOTA = Path("/sys/fs/cgroup/cpu.max")
-"""`QUOTA PERIOD` in microseconds; QUOTA is `max` if there is none."""
-
-
-def usable_cores() -> int:
-    """The number of cores that this process may use; at least 1."""
-    usable = getattr(os, "sched_getaffinity", None)
-    cores = len(usable(0)) if usable else os.cpu_count() or 1
-    with suppress(OSError, ValueError):
-        quota, period = _QUOTA.read_text("ascii").split()
-        cores = min(cores, math.ceil(int(quota) / int(period)))
-    return max(cores, 1)
-
-
-def free_memory() -> float:
-    """Bytes that new processes can use without swapping; infinite if the system does not report it."""
-    free = math.inf
-    with suppress(OSError, ValueError, KeyError, IndexError):
-        fields = dict(line.split(":", 1) for line in _MEMORY.read_text("ascii").splitlines())
-        free = int(fields["MemAvailable"].split()[0]) << 10
-    left = container_memory.left()
-    return free if left is None else min(free, left)
-
-
-# The cores of the workers that run something now, so that another one gets others.
-
-
-_at_work: WeakValueDictionary[tuple[int, int], Worker] = WeakValueDictionary()
-"""By process id: the workers of a parent do not run in a forked process. No worker stays alive because it is here."""
-
-
-def begin(worker: Worker) -> None:
-    """Note that a worker is borrowed."""
-    _at_work[os.getpid(), id(worker)] = worker
-
-
-def end(worker: Worker) -> None:
-    """Note that it was given back."""
-    _at_work.pop((os.getpid(), id(worker)), None)
-
-
-def busy_cores() -> set[int]:
-    """The cores of the workers of all pools that are borrowed."""
-    own = os.getpid()
-    return {core for (owner, _), worker in list(_at_work.items()) if owner == own for core in worker.cores}
-
-
-def free_cores() -> list[int]:
-    """The other cores that this process may use."""
-    return sorted(os.sched_getaffinity(0) - busy_cores())
-
-
-# Check whether a memory limit is enough to start a worker. If not, the error says how much is needed here.
-
-
-PLENTY = 256 << 20
-"""Bytes of memory. With at least this much, a worker that starts can also run a program in any environment."""
-
-STEPS = tuple(size << 20 for size in (128, 256, 512, 1024, 2048))
-"""Memory limits that are tried to find one that is enough."""
-
-MARGIN = 8
-"""An eighth of a limit must be left over before it is called enough: no two starts need the same."""
-
-FREE_FOR_SPARE = 1 << 30
-"""Bytes of free memory that are required before a spare worker is started. The worker takes a tenth of that."""
-
-_NOTHING = Program(program_text("nothing"), (), (OutputSpec(name="nothing", type="int"),))
-
-
-def enough_for_spare() -> bool:
-    """Whether this machine has enough free memory for a spare worker. False if the system does not report it."""
-    return FREE_FOR_SPARE <= free_memory() < math.inf
-
-
-def start_within(start: Callable[[WorkerLimits], Worker], limits: WorkerLimits) -> Worker:
-    """Start a worker. If the memory limit is too low, the error says how much is needed.
-
-    The needed memory depends on the libraries of the environment, so it is measured: after a failure that may be caused
-    by memory, workers with more memory are started until one can run a program.
-    """
-    try:
-        return _started(start, limits)
-    except SandboxError as error:
-        out_of_memory = isinstance(error, OutOfMemory)
-        if not out_of_memory and limits.memory >= PLENTY:
-            raise
-        least = next((size for size in STEPS if size > limits.memory and _works(start, limits, size)), None)
-        if least is None and not out_of_memory:
-            raise
-    raise SandboxUnavailable(
-        f"{_mebibytes(limits.memory)} of memory is too little to start a worker in this environment.",
-        why="Its interpreter and libraries need more before any program runs.",
-        hint=f"{_mebibytes(least)} is enough here: {_setting(least)}." if least else "Allow more with --memory.",
-    )
-
-
-def _started(start: Callable[[WorkerLimits], Worker], limits: WorkerLimits) -> Worker:
-    """Start a worker. With little memory it must also run a program, because it needs memory to fork."""
-    worker = start(limits)
-    if limits.memory < PLENTY:
-        try:
-            worker.call(_NOTHING, {})
-        except BaseException:
-            worker.kill()
-            raise
-    return worker
-
-
-def _works(start: Callable[[WorkerLimits], Worker], limits: WorkerLimits, memory: int) -> bool:
-    """Whether a worker with this limit runs a program, and leaves the margin free."""
-    try:
-        worker = start(replace(limits, memory=memory - memory // MARGIN))
-    except SandboxError:
-        return False
-    try:
-        worker.call(_NOTHING, {})
-    except SandboxError:
-        return False
-    finally:
-        worker.kill()
-    return True
-
-
-def _setting(size: int) -> str:
-    return f'--memory {size >> 20}Mi, or resources=Resources(memory="{size >> 20}Mi")'
-
-
-def _mebibytes(size: int) -> str:
-    return f"{size / (1 << 20):.4g} MiB"
-
-
-# Decide when a pool starts its spare: a worker in which no program has run, so that the next caller need not wait.
-
+# Spares
 
 Kind = TypeVar("Kind")
 
@@ -249,8 +113,7 @@ class Spares(Generic[Kind]):
         return math.inf if self._working else self._quiet_since + self._quiet_seconds - time.monotonic()
 
 
-# What the docstring of this file says.
-
+# The pool
 
 IDLE_SECONDS = 600.0
 MOST_IDLE = max(5, usable_cores())
@@ -380,7 +243,7 @@ class Pool:
             worker = idle.worker
         else:
             worker = self._take_started(spec, unlike) or self._start(spec, unlike)
-            begin(worker)
+            note_borrowed(worker)
         self._spares.want(spec)
         return worker
 
@@ -388,7 +251,7 @@ class Pool:
         while idle := self._take(spec, other_than, unlike):
             if idle.worker.responds():
                 return idle
-            end(idle.worker)
+            note_returned(idle.worker)
             idle.worker.kill()
         return None
 
@@ -411,7 +274,7 @@ class Pool:
                 fitting = []
             if fitting:
                 self._idle.remove(fitting[-1])
-                begin(fitting[-1].worker)
+                note_borrowed(fitting[-1].worker)
         for idle in dead:
             idle.worker.kill()  # releases its resources in the sandbox
         return fitting[-1] if fitting else None
@@ -461,7 +324,7 @@ class Pool:
 
     def _give_back(self, spec: WorkerSpec, worker: Worker) -> None:
         """Take a borrowed worker back. If it has died, a spare is started at once."""
-        end(worker)
+        note_returned(worker)
         if not worker.alive:
             self._spares.want(spec, at_once=True)
         self._keep(spec, worker)

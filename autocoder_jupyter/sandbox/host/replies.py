@@ -26,101 +26,7 @@ from autocoder_jupyter.sandbox.worker.entries import OutOfBounds, unpacked
 from autocoder_jupyter.types import Dir, Figure, File, OutputSpec
 from autocoder_jupyter.untrusted.parsing import visible
 
-# Small values are encoded and decoded one at a time, whatever the number of threads.
-#
-# This is many short steps of Arrow and pandas, most of which let another thread run. If several threads do it at once,
-# they wake each other at each step: two then take twice as long as one that does the work of both (measured for tables
-# of 1,000 rows and 10 columns: 0.65 instead of 0.29 ms each, and four times the processor time). Large values let the
-# other threads run for long, and take no turn.
-#
-# The wait for a turn is short, because nothing is wrong without it: a user's object in a table may itself call a
-# function, on another thread, while the table is encoded.
-
-
-_CELLS = 100_000
-_BYTES = 1 << 20
-_LONGEST_WAIT = 0.1
-
-_turn = threading.RLock()  # a user's object in a table may itself call a function
-
-
-def to_encode(value: Any) -> AbstractContextManager[None]:
-    """The turn of a table or an array, if it is small. Other values may be files of any size, and take none."""
-    shape = getattr(value, "shape", None)
-    return _in_turn() if isinstance(shape, tuple) and math.prod(shape) <= _CELLS else contextlib.nullcontext()
-
-
-def to_decode(payload: memoryview) -> AbstractContextManager[None]:
-    """The turn of these encoded bytes, if they are few."""
-    return _in_turn() if payload.nbytes <= _BYTES else contextlib.nullcontext()
-
-
-@contextlib.contextmanager
-def _in_turn() -> Iterator[None]:
-    has_turn = _turn.acquire(timeout=_LONGEST_WAIT)
-    try:
-        yield
-    finally:
-        if has_turn:
-            _turn.release()
-
-
-# Decode values on the host's side. Files are removed together with their value.
-
-
-def receive(header: Mapping[str, Any], payload: memoryview, *, trusted: bool) -> Any:
-    """Decode the value that was encoded as `header` and `payload`.
-
-    A `File` or `Dir` is in a temporary folder that belongs to the value, as with `tempfile.TemporaryDirectory`. The
-    folder is removed with the value, at the latest when the interpreter ends. Move or copy the file to keep it.
-
-    Raises:
-        codec.Corrupt: the value is invalid. No file is left on disk.
-    """
-    if header.get("type") not in ("File", "Dir"):
-        with to_decode(payload):
-            value = codec.decode(header, payload, folder=Path(), trusted=trusted)
-        return _with_figures(value) if header.get("type") == "Figure" or "of" in header else value
-    folder = tempfile.mkdtemp(dir=_outputs())
-    try:
-        path = codec.decode(header, payload, folder=Path(folder), wrap_path=_wrap, trusted=trusted)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    weakref.finalize(path, shutil.rmtree, folder, ignore_errors=True)
-    return path
-
-
-def _with_figures(value: Any) -> Any:
-    """The pictures as figures, also in a list or dict."""
-    if isinstance(value, list):
-        return list(map(_with_figures, value))
-    if isinstance(value, dict):
-        return {key: _with_figures(item) for key, item in value.items()}
-    return Figure(**vars(value)) if isinstance(value, codec.Picture) else value
-
-
-def _outputs() -> Path:
-    """The folder of all files that functions returned to this process. A later process removes it after a crash."""
-    folder = _made_once(tempfile.gettempdir()).path
-    folder.mkdir(mode=0o700, exist_ok=True)  # a system may clean up its temporary files meanwhile
-    return folder
-
-
-@functools.cache
-def _made_once(place: str) -> TemporaryFolder:
-    """The folder in this place, which is the system's temporary folder."""
-    folder = make_folder("output")
-    atexit.register(folder.remove)
-    return folder
-
-
-def _wrap(kind: str, path: Path) -> File | Dir:
-    return File(path) if kind == "File" else Dir(path)
-
-
-# What the docstring of this file says.
-
+# Answers
 
 _LONGEST_TEXT = 40_000
 """Most characters that are read of a text in an error frame. The worker sends no longer traceback."""
@@ -203,8 +109,8 @@ def read_outputs(
         except codec.Corrupt as error:
             raise refused(f"output {spec.name!r}: {error}") from None
         if problem := misfit(value, spec.elements):
-            told = f"Output {spec.name!r} is declared as {spec.written_type}: {problem}."
-            raise WrongType("The function does not return what it declares.", why=told)
+            why = f"Output {spec.name!r} is declared as {spec.written_type}: {problem}."
+            raise WrongType("The function does not return what it declares.", why=why)
         makers[spec.name] = _digest_of(value, own, part)
     return values, Digests(makers)
 
@@ -313,3 +219,94 @@ def _digest_of(value: Any, header: dict[str, Any], part: memoryview) -> Callable
         return lambda: codec.encode(value, kind).digest()
     digest = codec.Encoded(header, (part,)).digest()
     return lambda: digest
+
+
+# Values
+
+
+def receive(header: Mapping[str, Any], payload: memoryview, *, trusted: bool) -> Any:
+    """Decode the value that was encoded as `header` and `payload`.
+
+    A `File` or `Dir` is in a temporary folder that belongs to the value, as with `tempfile.TemporaryDirectory`. The
+    folder is removed with the value, at the latest when the interpreter ends. Move or copy the file to keep it.
+
+    Raises:
+        codec.Corrupt: the value is invalid. No file is left on disk.
+    """
+    if header.get("type") not in ("File", "Dir"):
+        with decoding_turn(payload):
+            value = codec.decode(header, payload, folder=Path(), trusted=trusted)
+        return _with_figures(value) if header.get("type") == "Figure" or "of" in header else value
+    folder = tempfile.mkdtemp(dir=_outputs())
+    try:
+        path = codec.decode(header, payload, folder=Path(folder), wrap_path=_wrap, trusted=trusted)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    weakref.finalize(path, shutil.rmtree, folder, ignore_errors=True)
+    return path
+
+
+def _with_figures(value: Any) -> Any:
+    """The pictures as figures, also in a list or dict."""
+    if isinstance(value, list):
+        return list(map(_with_figures, value))
+    if isinstance(value, dict):
+        return {key: _with_figures(item) for key, item in value.items()}
+    return Figure(**vars(value)) if isinstance(value, codec.Picture) else value
+
+
+def _outputs() -> Path:
+    """The folder of all files that functions returned to this process. A later process removes it after a crash."""
+    folder = _made_once(tempfile.gettempdir()).path
+    folder.mkdir(mode=0o700, exist_ok=True)  # a system may clean up its temporary files meanwhile
+    return folder
+
+
+@functools.cache
+def _made_once(place: str) -> TemporaryFolder:
+    """The folder in this place, which is the system's temporary folder."""
+    folder = make_folder("output")
+    atexit.register(folder.remove)
+    return folder
+
+
+def _wrap(kind: str, path: Path) -> File | Dir:
+    return File(path) if kind == "File" else Dir(path)
+
+
+# Turns
+#
+# Small values are encoded and decoded one at a time, whatever the number of threads. This is many short steps of Arrow
+# and pandas, most of which let another thread run. If several threads do it at once, they wake each other at each step:
+# two then take twice as long as one that does the work of both (measured for tables of 1,000 rows and 10 columns: 0.65
+# instead of 0.29 ms each, and four times the processor time). Large values let the other threads run for long, and take
+# no turn. The wait for a turn is short, because nothing is wrong without it: a user's object in a table may itself call
+# a function, on another thread, while the table is encoded.
+
+_SMALL_CELLS = 100_000
+_SMALL_BYTES = 1 << 20
+_LONGEST_WAIT = 0.1
+
+_turn = threading.RLock()  # a user's object in a table may itself call a function
+
+
+def encoding_turn(value: Any) -> AbstractContextManager[None]:
+    """The turn of a table or an array, if it is small. Other values may be files of any size, and take none."""
+    shape = getattr(value, "shape", None)
+    return _in_turn() if isinstance(shape, tuple) and math.prod(shape) <= _SMALL_CELLS else contextlib.nullcontext()
+
+
+def decoding_turn(payload: memoryview) -> AbstractContextManager[None]:
+    """The turn of these encoded bytes, if they are few."""
+    return _in_turn() if payload.nbytes <= _SMALL_BYTES else contextlib.nullcontext()
+
+
+@contextlib.contextmanager
+def _in_turn() -> Iterator[None]:
+    has_turn = _turn.acquire(timeout=_LONGEST_WAIT)
+    try:
+        yield
+    finally:
+        if has_turn:
+            _turn.release()

@@ -26,8 +26,7 @@ from autocoder_jupyter.sandbox.worker.frames import pack
 from autocoder_jupyter.types import Outcome, TestOutcome
 from autocoder_jupyter.untrusted.parsing import parse, visible
 
-# Collect the frames of a test run, and compute one outcome for each expected test.
-
+# Outcomes
 
 _OUTCOMES: Mapping[str, Outcome] = {"passed": "passed", "failed": "failed", "error": "error"}
 _MOST_TESTS = 10_000
@@ -105,7 +104,7 @@ class Verdicts:
             id=visible(name[:500]),
             outcome=outcome,
             seconds=seconds_of(header.get("seconds")) or 0.0,
-            sentence=self._sentences.get(_function(name), ""),
+            sentence=self._sentences.get(_without_case(name), ""),
             message=stable(str(header.get("message") or ""), self._folder, min(self._room, _LONGEST_MESSAGE)),
         )
         self._room = max(self._room - len(reported.message), 0)
@@ -120,7 +119,7 @@ class Verdicts:
             self.missing_module = name.split(".", 1)[0][:100]
 
     def _cases(self, name: str) -> list[str]:
-        return [case for case in self._collected if case == name or _function(case) == name]
+        return [case for case in self._collected if case == name or _without_case(case) == name]
 
     def _outcome(self, name: str) -> TestOutcome:
         cases = self._cases(name)
@@ -135,7 +134,7 @@ class Verdicts:
             id=name,
             outcome=outcome,
             seconds=sum(case.seconds for case in reported),
-            sentence=self._sentences.get(_function(name), ""),
+            sentence=self._sentences.get(_without_case(name), ""),
             message="\n".join(case.message if case.id == name else f"{case.id}: {case.message}" for case in bad),
         )
 
@@ -160,13 +159,12 @@ def _gather(body: Sequence[ast.stmt], prefix: str, found: dict[str, str]) -> Non
             _gather(node.body, f"{prefix}{node.name}::", found)
 
 
-def _function(name: str) -> str:
+def _without_case(name: str) -> str:
     """The id of a test without the parameters of the case."""
     return name.split("[", 1)[0]
 
 
-# What the docstring of this file says.
-
+# The exchange
 
 _COPIED_KEYS = ("error", "classes", "args", "exception_type", "missing_module", "loaded", "outputs")
 _TEXT_KEYS = ("message", "traceback")
@@ -246,7 +244,7 @@ class Testing:
         else:
             self.verdicts.take(header, payload)
 
-    def go_on(self) -> bool:
+    def advance(self) -> bool:
         """Put what the worker needs into `request`: the outcome of a call, or the tests. False if it needs nothing."""
         if self._is_waited_for and self._later is not None:
             self._begin(self._later())

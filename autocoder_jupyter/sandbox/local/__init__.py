@@ -1,8 +1,15 @@
 """The sandbox without a container engine: Landlock, seccomp and namespaces confine a process on this machine.
 
-The sandbox without a container engine: `sandbox`, its `probe`, `policy` and `environments`; `confinement/` (Landlock,
-seccomp, namespaces). In the notebook: `process` (a worker and its supervisor), `forks` and `loading` (workers that are
-forked from a process that has imported the libraries). In the supervisor: `supervisor` (its start), `supervision` (its
-loop), `forking` with `loaded` (for such a process), `watched_worker`; `limits` with `process_tree`, `usage`,
-`container_memory` and `control_group`. `messages` is what both sides tell each other.
+In the notebook:
+
+- `sandbox`: the sandbox; `trial`: whether it works here; `environments`: its virtual environments
+- `process`: a worker and its supervisor; `forks`: workers forked from a process that has imported the libraries
+
+In the supervisor, a small process between the notebook and the worker:
+
+- `supervisor`: its start; `supervision`: its loop; `forking`: the same with forked workers
+- `limits`: the limits of a worker; `process_tree`: its processes and what they use; `control_groups`
+- `confinement/`: Landlock, seccomp, namespaces
+
+`messages`: what both sides send each other.
 """

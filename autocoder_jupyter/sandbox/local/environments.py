@@ -20,9 +20,7 @@ from typing import Any
 from autocoder_jupyter.concurrency.cache_folder import cache_folder
 from autocoder_jupyter.concurrency.file_locks import exclusive
 from autocoder_jupyter.errors import PackageError
-from autocoder_jupyter.sandbox.environments import installed as bytecode
-from autocoder_jupyter.sandbox.environments import installed as cleanup
-from autocoder_jupyter.sandbox.environments import installed as contents
+from autocoder_jupyter.sandbox.environments import installed
 from autocoder_jupyter.sandbox.environments.installed import mark_used
 from autocoder_jupyter.sandbox.environments.locking import (
     FORMAT,
@@ -78,8 +76,8 @@ def build(spec: EnvironmentSpec, *, watch: BuildWatch = UNWATCHED) -> Environmen
                 if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
                     raise disk_is_full() from None
                 raise
-    cleanup.daily("environments", cleanup.clear_local)
-    cleanup.keep_within_bound()
+    installed.daily("environments", installed.clear_local)
+    installed.keep_within_bound()
     return _dated(environment)
 
 
@@ -94,10 +92,10 @@ def examine(environment: Environment) -> str:
         return "parts of it were removed"
     if _dated(environment) != environment:
         return "it was built again while it was in use"
-    found = contents.departures(folder)
+    found = installed.differences(folder)
     if words := found.in_words():
         _remove_from_cache(
-            contents.owners(_site_packages(folder), [folder / path for path in found.changed]),
+            installed.distributions_with(_site_packages(folder), [folder / path for path in found.changed]),
             UNWATCHED,
         )
         (folder / _MARKER).unlink(missing_ok=True)
@@ -166,11 +164,11 @@ def _is_whole(environment: Environment) -> bool:
     folder = Path(environment.location)
     try:
         marker = _read_marker(folder)
-        installed = {name.name.partition("-")[0] for name in _site_packages(folder).glob("*.dist-info")}
+        names = {name.name.partition("-")[0] for name in _site_packages(folder).glob("*.dist-info")}
         return (
             marker["lock"] == list(environment.lock)
             and python_of(environment).exists()
-            and len(installed) >= len(environment.lock)
+            and len(names) >= len(environment.lock)
         )
     except OSError as error:
         if error.errno in _SHORTAGES:
@@ -198,11 +196,12 @@ def _build(environment: Environment, interpreter: VenvInterpreter, watch: BuildW
             ["venv", "--quiet", "--no-project", "--relocatable", "--python", interpreter.python, str(made)], watch=watch
         )
         _install(environment, made, watch)
-        if damaged := contents.misfits(_site_packages(made)):  # in uv's cache, from which files are linked
+        damaged = installed.damaged_distributions(_site_packages(made))
+        if damaged:  # in uv's cache, from which files are linked
             _remove_from_cache(damaged, watch)
             _install(environment, made, watch)
         _compile(environment, made, interpreter, watch, alone=place.exists())
-        contents.write_list(made)
+        installed.write_list(made)
         marker = {"format": FORMAT, "lock": environment.lock, "interpreter": asdict(interpreter)}
         (made / _MARKER).write_text(json.dumps(marker), "utf-8")
         if place.exists():
@@ -237,13 +236,13 @@ def _compile(
     With `alone` nothing is copied: the environment replaces a damaged one, and the other's bytecode may be the cause.
     """
     site_packages = _site_packages(folder)
-    bytecode.remove_shipped(site_packages)
+    installed.remove_shipped_bytecode(site_packages)
     neighbour = None if alone else _most_similar(environment)
-    if neighbour is not None and not contents.departures(neighbour).changed:
+    if neighbour is not None and not installed.differences(neighbour).changed:
         with suppress(FileNotFoundError):  # a cleanup may be removing it
-            bytecode.adopt(site_packages, _site_packages(neighbour))
-    tag = bytecode.cache_tag(environment.python_version)
-    bytecode.compile_missing(site_packages, interpreter.python, tag, watch.token)
+            installed.adopt_bytecode(site_packages, _site_packages(neighbour))
+    tag = installed.cache_tag(environment.python_version)
+    installed.compile_missing(site_packages, interpreter.python, tag, watch.token)
 
 
 def _most_similar(environment: Environment) -> Path | None:

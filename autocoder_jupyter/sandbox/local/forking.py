@@ -1,7 +1,7 @@
-"""A supervisor's part for a loading process and the workers that are forked from it.
+"""The supervisor of a loading process, which has imported the libraries, and of the workers forked from it.
 
 A package can run any code when it is imported. So the loading process is confined like a worker, and before each fork
-the supervisor checks it (`loaded`). It cannot change between check and fork: it waits in the system call that forks,
+the supervisor checks it (`impurity`). It cannot change between check and fork: it waits in the system call that forks,
 and the supervisor lets that call continue. All workers share its Landlock domain and namespaces. They are isolated from
 each other by means that do not depend on their own behaviour:
 
@@ -23,23 +23,17 @@ import errno
 import json
 import os
 import socket
+import stat
 import time
+from collections.abc import Collection
 from pathlib import Path
 
-from autocoder_jupyter.sandbox.local import usage
-from autocoder_jupyter.sandbox.local.confinement import rules as landlock
+from autocoder_jupyter.sandbox.local import process_tree
+from autocoder_jupyter.sandbox.local.confinement import kernel_features
+from autocoder_jupyter.sandbox.local.confinement.kernel_features import ARRIVAL, call_number
 from autocoder_jupyter.sandbox.local.confinement.notices import Judge, SystemCall, Verdict, process_of
 from autocoder_jupyter.sandbox.local.confinement.process import CannotConfine, ConfinedProcess, start, tier_named
-from autocoder_jupyter.sandbox.local.confinement.rules import ARRIVAL, call_number
-from autocoder_jupyter.sandbox.local.limits import (
-    Checks,
-    Supervision,
-    WatchedWorker,
-    WorkerBounds,
-    is_readable,
-    release_streams,
-)
-from autocoder_jupyter.sandbox.local.loaded import impurity
+from autocoder_jupyter.sandbox.local.limits import Checks, WatchedWorker, WorkerBounds, is_readable
 from autocoder_jupyter.sandbox.local.messages import (
     DESCRIPTORS,
     MESSAGE_BYTES,
@@ -49,6 +43,7 @@ from autocoder_jupyter.sandbox.local.messages import (
     TreeEnding,
     report_to,
 )
+from autocoder_jupyter.sandbox.local.supervision import Supervision, release_streams
 from autocoder_jupyter.sandbox.worker import removal
 from autocoder_jupyter.sandbox.worker import start as forks
 
@@ -69,7 +64,7 @@ def serve_forks(order: StartOrder, kernel: socket.socket, parent: int) -> None:
     """
     tier = tier_named(order.policy.tier)
     with contextlib.suppress(CannotConfine, OSError):
-        if tier.landlock and not landlock.room_for(_LAYERS):
+        if tier.landlock and not kernel_features.landlock_has_room(_LAYERS):
             raise CannotConfine("there is no room for the layer of a worker")
         process = start(order.policy, tier, siblings=True)
         release_streams()
@@ -196,8 +191,8 @@ class Forks(Supervision):
 
     def _newborn(self) -> bool:
         """Whether a forked worker that has not reported yet is alive."""
-        born = (pid for pid in usage.children(self._pid) if pid not in self._workers)
-        return any(not usage.is_zombie(pid) for pid in born)
+        born = (pid for pid in process_tree.children(self._pid) if pid not in self._workers)
+        return any(not process_tree.is_zombie(pid) for pid in born)
 
     def _arrived(self, question: SystemCall, pid: int) -> Verdict:
         assert self._coming is not None
@@ -224,7 +219,7 @@ class Forks(Supervision):
         if not tier_named(policy.tier).landlock:
             return
         readable = [path for path in policy.readable if Path(path).exists()]  # an environment may have been removed
-        _, rules = landlock.rule_set(readable, ["/dev/null", folder], network=policy.network)
+        _, rules = kernel_features.landlock_ruleset(readable, ["/dev/null", folder], network=policy.network)
         try:
             self.listener.give(question, rules, forks.RULES)
         finally:
@@ -284,14 +279,48 @@ class Forks(Supervision):
         if self._coming or not self._loaded:
             return []
         ours = {self._pid, *self._cleaners, *self._workers}
-        below = (*usage.children(os.getpid()), *usage.children(self._pid))
+        below = (*process_tree.children(os.getpid()), *process_tree.children(self._pid))
         strays = [pid for pid in below if pid not in ours]
         for pid in strays:
-            usage.kill_tree(pid)
-        usage.reap_orphans(keep=self._pid, others=self._cleaners)
+            process_tree.kill_tree(pid)
+        process_tree.reap_orphans(keep=self._pid, others=self._cleaners)
         return strays
 
 
 def _parent(pid: int) -> int:
     """The parent of a process."""
-    return int(usage.content(f"/proc/{pid}/stat").rpartition(b") ")[2].split()[1])
+    return int(process_tree.content(f"/proc/{pid}/stat").rpartition(b") ")[2].split()[1])
+
+
+# Check before a fork
+#
+# The loading process is checked from outside, because a package may have changed it in any way. It waits in the system
+# call that forks, so it cannot change between the check and the fork.
+
+
+def impurity(pid: int, workers: Collection[int]) -> str:
+    """What a worker must not inherit from the process, or what would connect its workers, in words; "" if nothing."""
+    if len(process_tree.thread_ids(pid)) != 1:
+        return "further threads"
+    others = (child for child in process_tree.children(pid) if child not in workers)
+    if any(not process_tree.is_zombie(child) for child in others):
+        return "processes of its own"
+    try:
+        if not all(map(_is_null, Path(f"/proc/{pid}/fd").iterdir())):
+            return "open files"
+        maps = Path(f"/proc/{pid}/maps").read_bytes()
+    except OSError:
+        return "entries in /proc that cannot be read"
+    return "shared memory" if any(map(_is_shared, maps.splitlines())) else ""
+
+
+def _is_null(descriptor: Path) -> bool:
+    """Whether the descriptor is /dev/null."""
+    status = descriptor.stat()
+    return stat.S_ISCHR(status.st_mode) and status.st_rdev == Path(os.devnull).stat().st_rdev
+
+
+def _is_shared(mapping: bytes) -> bool:
+    """Whether processes could exchange data through the mapping. A file that they cannot write does not count."""
+    rights = mapping.split(maxsplit=2)[1]
+    return rights[3:4] == b"s" and (rights[1:2] == b"w" or mapping.endswith(b" (deleted)"))

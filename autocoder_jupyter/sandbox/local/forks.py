@@ -1,9 +1,4 @@
-"""The notebook's side of local workers that are forked from a loading process, which has the libraries loaded.
-
-For each kind of worker there are at most two loading processes, which are started on demand. Workers of one process
-have the same hash seed, and a caller may need a worker with another seed. Only then, or if two workers are needed
-before the first process is ready, the second one is started. Only the first worker of each must wait for the libraries.
-"""
+"""The notebook's side of local workers that are forked from a loading process, which has imported the libraries."""
 
 from __future__ import annotations
 
@@ -65,7 +60,7 @@ class LoadingProcess:
     def __init__(self, policy: Policy, folder: TemporaryFolder, threads: int) -> None:
         self.name = secrets.token_hex(6)
         self._numbers = itertools.count(1)
-        own, *folders = (_made(folder.path / secrets.token_hex(16)) for _ in range(WORKERS + 1))
+        own, *folders = (_private_folder(folder.path / secrets.token_hex(16)) for _ in range(WORKERS + 1))
         home = {"HOME": own, "TMPDIR": own}
         policy = replace(
             policy,
@@ -106,7 +101,7 @@ class LoadingProcess:
         self.supervisor.kill()
 
 
-def _made(folder: Path) -> str:
+def _private_folder(folder: Path) -> str:
     folder.mkdir(mode=0o700)
     return str(folder)
 
@@ -117,11 +112,14 @@ def _write(stream: FileIO, piece: bytes) -> None:
         view = view[stream.write(view) :]
 
 
-# The loading processes of this notebook, and the choice of one of them for a new worker.
-
+# The choice of a loading process
+#
+# For each kind of worker there are at most two, which are started on demand. Workers of one process have the same hash
+# seed, and a caller may need a worker with another seed. Only then, or if two workers are needed before the first
+# process is ready, the second one is started. Only the first worker of each must wait for the libraries.
 
 _TURNS = 2
-"""Number of loading processes of one kind; see `forks`."""
+"""Number of loading processes of one kind."""
 
 
 @dataclass

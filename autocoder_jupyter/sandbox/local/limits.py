@@ -1,10 +1,8 @@
-"""The limits of a worker, which the supervisor checks from outside: memory, files, locks."""
+"""A worker as its supervisor watches it: the limits of memory, files and locks, its share of a core, and its end."""
 
 from __future__ import annotations
 
-import abc
 import contextlib
-import errno
 import os
 import select
 import signal
@@ -13,9 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from autocoder_jupyter.sandbox.local import container_memory, usage
-from autocoder_jupyter.sandbox.local.confinement.notices import Judge, SystemCall, SystemCallListener, Verdict
-from autocoder_jupyter.sandbox.local.confinement.process import Throttle
+from autocoder_jupyter.sandbox.local import control_groups, process_tree
+from autocoder_jupyter.sandbox.local.confinement.notices import Judge
 from autocoder_jupyter.sandbox.local.messages import AT_WORK, TreeEnding, report_to
 
 WATCH_SECONDS = 0.05
@@ -114,32 +111,32 @@ def broken_limit(bounds: WorkerBounds, root: int, *, with_disk: bool) -> TreeEnd
     """The limit that the tree of `root` exceeds, if any. The text has the limit, not the use, which always differs."""
     if bounds.memory is None and not with_disk:
         return None
-    processes = usage.views(usage.tree(root))
-    held = usage.descriptors(processes) if with_disk else usage.Descriptors()
+    processes = process_tree.views(process_tree.tree(root))
+    held = process_tree.descriptors(processes) if with_disk else process_tree.Descriptors()
     if bounds.memory is not None:
         if _uses_more_memory(processes, held, bounds.memory):
             return out_of_memory(bounds.memory)
-        if limit := container_memory.exceeded_by(lambda most: _uses_more_memory(processes, held, most)):
+        if limit := control_groups.memory_exceeded_by(lambda most: _uses_more_memory(processes, held, most)):
             text = f"The container around the notebook has {_megabytes(limit)} of memory, which was nearly used up."
             return TreeEnding("memory", text=text)
     if not with_disk:
         return None
     folder = Path(bounds.folder)
-    use = usage.disk(folder, processes, held, MOST_FILES)
+    use = process_tree.disk(folder, processes, held, MOST_FILES)
     if use.moved or _broken_by_files(use, bounds.disk):
         # Descriptors, folders and mappings are read one after the other. A file that changes meanwhile may be counted
         # wrongly, so the tree is stopped and counted again.
-        with usage.stopped(root):
-            processes = usage.views(usage.tree(root))
-            use = usage.disk(folder, processes, usage.descriptors(processes), MOST_FILES)
+        with process_tree.stopped(root):
+            processes = process_tree.views(process_tree.tree(root))
+            use = process_tree.disk(folder, processes, process_tree.descriptors(processes), MOST_FILES)
     if broken := _broken_by_files(use, bounds.disk):
         return broken
-    if usage.locks(processes) > MOST_LOCKS:
+    if process_tree.locks(processes) > MOST_LOCKS:
         return TreeEnding("files", text=f"It held more than {MOST_LOCKS} locks on files.")
     return None
 
 
-def _broken_by_files(use: usage.DiskUse, most: int) -> TreeEnding | None:
+def _broken_by_files(use: process_tree.DiskUse, most: int) -> TreeEnding | None:
     if use.bytes + use.unmeasured * most // 2 > most:
         return TreeEnding("disk", text=f"It wrote more than {_megabytes(most)} of files.")
     if use.entries > MOST_FILES:
@@ -149,9 +146,9 @@ def _broken_by_files(use: usage.DiskUse, most: int) -> TreeEnding | None:
     return None
 
 
-def _uses_more_memory(processes: Sequence[str], held: usage.Descriptors, most: int) -> bool:
+def _uses_more_memory(processes: Sequence[str], held: process_tree.Descriptors, most: int) -> bool:
     buffers = held.buffers()
-    return usage.memory(processes, most - buffers) + buffers > most
+    return process_tree.memory(processes, most - buffers) + buffers > most
 
 
 def out_of_memory(most: int) -> TreeEnding:
@@ -163,8 +160,42 @@ def _megabytes(size: int) -> str:
     return f"{size / 2**20:.0f} MiB"
 
 
-# One worker, as its supervisor watches it.
+# A share of one core
 
+_PERIOD = 0.1
+"""Seconds of one cycle, in which the tree runs and is then stopped."""
+
+
+class Throttle:
+    """Limits a process tree to less than one core, by stopping it for a part of each `_PERIOD`. Not threadsafe.
+
+    Args:
+        root: process id of the first process of the tree.
+        percent: percent of one core; None for no limit.
+    """
+
+    def __init__(self, root: int, percent: int | None) -> None:
+        self._root = root
+        self._running = _PERIOD * percent / 100 if percent is not None else None
+        self._stopped = False
+        self._due = time.monotonic()
+
+    def due(self, at_work: bool) -> float:
+        """When to call `act` next, by the monotonic clock; infinity if it is not needed."""
+        return float("inf") if self._running is None or not (at_work or self._stopped) else self._due
+
+    def act(self, at_work: bool) -> None:
+        """Stop or continue the tree if it is due. A tree without a running request is not stopped."""
+        if self._running is None or (time.monotonic() < self._due and at_work) or not (at_work or self._stopped):
+            return
+        self._stopped = at_work and not self._stopped
+        self._due = time.monotonic() + (_PERIOD - self._running if self._stopped else self._running)
+        for pid in (self._root, *process_tree.descendants(self._root)):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGSTOP if self._stopped else signal.SIGCONT)
+
+
+# One worker
 
 _EXIT_CODE = 49
 """Index of the field in /proc/PID/stat, after the name of the process."""
@@ -224,9 +255,9 @@ class WatchedWorker:
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(self._ended, signal.SIGSTOP)
             if not self.has_ended:
-                usage.kill_descendants(self.pid)
+                process_tree.kill_descendants(self.pid)
             signal.pidfd_send_signal(self._ended, signal.SIGKILL)
-            is_readable(self._ended, usage.SECONDS_TO_DIE)
+            is_readable(self._ended, process_tree.SECONDS_TO_DIE)
 
     def end(self, ending: TreeEnding) -> None:
         """Report why it ended, and close its descriptors."""
@@ -249,113 +280,3 @@ def is_readable(descriptor: int, seconds: float) -> bool:
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
     return bool(poll.poll(seconds * 1000))
-
-
-# The loop of a supervisor: wait, answer system calls, watch workers. A worker alone; `forking` has several.
-
-
-class Supervision(abc.ABC):
-    """Serves workers until their end.
-
-    Args:
-        listener: receives the system calls about which this process decides.
-    """
-
-    def __init__(self, listener: SystemCallListener, parent: int) -> None:
-        self.listener, self._parent = listener, parent
-
-    def run(self) -> None:
-        """Serve until the end."""
-        while os.getppid() == self._parent and self._serve():
-            pass
-
-    def _serve(self) -> bool:
-        """Wait, and serve once. False at the end."""
-        poll = select.poll()
-        for descriptor in (self.listener.fileno(), *self.watched):
-            poll.register(descriptor, select.POLLIN)
-        woken = {descriptor for descriptor, _ in poll.poll(max(self.due - time.monotonic(), 0.0) * 1000)}
-        if self.listener.fileno() in woken:
-            self._answer()
-        return self.turn(woken)
-
-    def _answer(self) -> None:
-        question = self.listener.receive()
-        if question is None:
-            return
-        try:
-            verdict = self.verdict(question)
-        except OSError as error:
-            verdict = error.errno or errno.EPERM, False
-        if verdict is not None:
-            self.listener.answer(question, verdict[0], continues=verdict[1])
-
-    @property
-    @abc.abstractmethod
-    def watched(self) -> list[int]:
-        """Further descriptors to wait for."""
-
-    @property
-    @abc.abstractmethod
-    def due(self) -> float:
-        """When to call `turn` without a woken descriptor, by the monotonic clock."""
-
-    @abc.abstractmethod
-    def verdict(self, question: SystemCall) -> Verdict | None:
-        """The answer to a system call; None if it must wait."""
-
-    @abc.abstractmethod
-    def turn(self, woken: set[int]) -> bool:
-        """Watch the workers. False at the end."""
-
-
-class OneWorker(Supervision):
-    """Serves a worker that this process has started itself.
-
-    Args:
-        listener: see `Supervision`.
-        parent: see `Supervision`.
-    """
-
-    def __init__(self, listener: SystemCallListener, parent: int, worker: WatchedWorker) -> None:
-        super().__init__(listener, parent)
-        self._worker = worker
-        self.ending = TreeEnding(text="the notebook has ended")
-        """Why the worker has ended."""
-
-    @property
-    def watched(self) -> list[int]:
-        """See `Supervision`."""
-        return [*self._worker.watched]
-
-    @property
-    def due(self) -> float:
-        """See `Supervision`."""
-        return self._worker.due
-
-    def verdict(self, question: SystemCall) -> Verdict | None:
-        """See `Supervision`."""
-        return self._worker.judge.verdict(question)
-
-    def turn(self, woken: set[int]) -> bool:
-        """See `Supervision`."""
-        is_due = time.monotonic() >= self.due
-        if ending := self._worker.turn(woken):
-            self.ending = ending
-            return False
-        if is_due:
-            usage.reap_orphans(keep=self._worker.pid)
-        return True
-
-
-def take_streams(descriptors: Sequence[int]) -> None:
-    """Make them the standard streams of this process, which the process that it starts inherits, and close them."""
-    for stream, descriptor in enumerate(descriptors):
-        os.dup2(descriptor, stream)
-        os.close(descriptor)
-
-
-def release_streams() -> None:
-    """Close this process's copies of the streams, so that their readers notice when the worker ends."""
-    null = os.open(os.devnull, os.O_RDWR)
-    take_streams([os.dup(null), os.dup(null), null])

@@ -1,4 +1,4 @@
-"""What the notebook and a supervisor tell each other about workers, as lines of JSON and single bytes."""
+"""The messages between the notebook and a supervisor about workers, as lines of JSON and single bytes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from autocoder_jupyter.sandbox.local.confinement.process import Confinement
-from autocoder_jupyter.sandbox.local.container_memory import ControlGroup
+from autocoder_jupyter.sandbox.local.control_groups import ControlGroup
 
 ALONE, FORKS = "alone", "forks"
 """What a supervisor serves, in its command line: one worker, or a loading process and the workers forked from it."""

@@ -1,4 +1,4 @@
-"""The notebook's side of a sandboxed process tree on this machine: three streams, a kill, the reason of its end."""
+"""The notebook's side of a local worker: its supervisor, its streams, the reason of its end, and its policy."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from pathlib import Path
 
 from autocoder_jupyter import errors
 from autocoder_jupyter.concurrency.background import start_thread
+from autocoder_jupyter.sandbox.host.capacity import free_cores
 from autocoder_jupyter.sandbox.host.exchange import ExitReason
-from autocoder_jupyter.sandbox.host.pool import free_cores
-from autocoder_jupyter.sandbox.local import usage
+from autocoder_jupyter.sandbox.local import process_tree
 from autocoder_jupyter.sandbox.local.confinement.process import TierName
 from autocoder_jupyter.sandbox.local.messages import ALONE, AT_REST, AT_WORK, Policy, StartOrder, TreeEnding
 from autocoder_jupyter.sandbox.programs import program_text
 from autocoder_jupyter.sandbox.protocol import WorkerLimits
 
-END_SECONDS = 3 * usage.SECONDS_TO_DIE
+END_SECONDS = 3 * process_tree.SECONDS_TO_DIE
 """Seconds in which the supervisor must kill its tree. After that the notebook kills it.
 
 The supervisor first completes a check of the tree, then waits for the worker's descendants, then for the worker.
@@ -70,7 +70,7 @@ class Supervisor:
     def kill(self) -> None:
         """Kill it with all that it serves, because it does not answer. May be called repeatedly."""
         self._link.close()
-        usage.kill_descendants(self.pid)
+        process_tree.kill_descendants(self.pid)
         self._process.kill()
         if self._group is not None:
             self._group.end()
@@ -199,8 +199,7 @@ def widen(stream: FileIO) -> None:
         fcntl.fcntl(stream.fileno(), _F_SETPIPE_SZ, _PIPE_BYTES)
 
 
-# The policy of a local worker as plain data: what it may read, write and use.
-
+# The policy of a worker
 
 _SYSTEM = (
     *("/usr", "/bin", "/lib", "/lib32", "/lib64", "/nix/store", "/gnu/store"),

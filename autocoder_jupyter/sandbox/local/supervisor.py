@@ -21,20 +21,12 @@ from __future__ import annotations
 import os
 import socket
 
-from autocoder_jupyter.sandbox.local import usage
+from autocoder_jupyter.sandbox.local import process_tree
 from autocoder_jupyter.sandbox.local.confinement.notices import Judge
 from autocoder_jupyter.sandbox.local.confinement.process import CannotConfine, start, tier_named
-from autocoder_jupyter.sandbox.local.container_memory import ControlGroup
+from autocoder_jupyter.sandbox.local.control_groups import ControlGroup
 from autocoder_jupyter.sandbox.local.forking import serve_forks
-from autocoder_jupyter.sandbox.local.limits import (
-    Checks,
-    OneWorker,
-    WatchedWorker,
-    WorkerBounds,
-    out_of_memory,
-    release_streams,
-    take_streams,
-)
+from autocoder_jupyter.sandbox.local.limits import Checks, WatchedWorker, WorkerBounds, out_of_memory
 from autocoder_jupyter.sandbox.local.messages import (
     ALONE,
     DESCRIPTORS,
@@ -44,6 +36,7 @@ from autocoder_jupyter.sandbox.local.messages import (
     TreeEnding,
     report_to,
 )
+from autocoder_jupyter.sandbox.local.supervision import OneWorker, release_streams, take_streams
 from autocoder_jupyter.sandbox.worker import removal
 
 
@@ -55,7 +48,7 @@ def main(kind: str, link: int, lock: int) -> None:
     kernel = socket.socket(fileno=link)
     message, descriptors, _, _ = socket.recv_fds(kernel, MESSAGE_BYTES, DESCRIPTORS)
     order = StartOrder.read(message)
-    usage.adopt_orphans()
+    process_tree.adopt_orphans()
     if kind == ALONE:
         kernel.close()
         *streams, lifeline, report = descriptors
@@ -64,7 +57,7 @@ def main(kind: str, link: int, lock: int) -> None:
     else:
         take_streams(descriptors)
         serve_forks(order, kernel, parent)
-    usage.kill_descendants(os.getpid())
+    process_tree.kill_descendants(os.getpid())
     removal.remove(order.folder)
     os._exit(0)
 
@@ -98,5 +91,5 @@ def _ended(ending: TreeEnding, policy: Policy, group: ControlGroup | None) -> Tr
     if group is not None:
         ending = out_of_memory(policy.memory) if group.ran_out() else ending
         group.end()
-    usage.kill_descendants(os.getpid())
+    process_tree.kill_descendants(os.getpid())
     return ending

@@ -1,4 +1,4 @@
-"""Call a function once: decode its arguments from a request, run it, check and encode its outputs."""
+"""Call the function of a program: decode its arguments, run it, and encode its outputs or its exception."""
 
 from __future__ import annotations
 
@@ -23,187 +23,7 @@ from . import frames, removal
 from .codec import TypeMismatch, Unencodable, decode, encode
 from .entries import Packed, unpacked
 
-# Describe an exception: its type, its line in the solution, and the solution's frames of the traceback.
-
-
-SOLUTION_FILE = "solution.py"
-"""File name of the solution in tracebacks. The file does not exist; its lines are in `linecache`."""
-
-_LONGEST_MESSAGE = 10_000
-_LONGEST_TRACEBACK = 40_000
-
-
-def keep_source(code: str) -> None:
-    """Register the lines of the solution for tracebacks and `inspect`."""
-    linecache.cache[SOLUTION_FILE] = (len(code), None, code.splitlines(keepends=True), SOLUTION_FILE)
-
-
-def describe(error: BaseException) -> dict[str, Any]:
-    """The exception as JSON values. The tests' process builds a builtin exception from `classes` and `args`."""
-    line, source = _location(error)
-    plain = [value for value in error.args if isinstance(value, str | int | float | bool)]
-    return {
-        "exception_type": _qualified_name(type(error)),
-        "classes": [kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins"],
-        "args": plain if len(plain) == len(error.args) and len(str(plain)) < _LONGEST_MESSAGE else [message_of(error)],
-        "message": message_of(error),
-        "line": line,
-        "source": source,
-        "traceback": solution_traceback(error),
-        "missing_module": error.name if isinstance(error, ModuleNotFoundError) else None,
-    }
-
-
-def message_of(error: BaseException) -> str:
-    """The text of the exception, limited in length. Its `__str__` may be hostile."""
-    try:
-        return str(error)[:_LONGEST_MESSAGE]
-    except BaseException:
-        return "(its message cannot be shown)"
-
-
-def solution_traceback(error: BaseException) -> str:
-    """The traceback of the exception and its causes, with the frames of the solution only."""
-    return own_traceback(error, SOLUTION_FILE)
-
-
-def own_traceback(error: BaseException, file: str) -> str:
-    """The traceback of the exception and its causes, with the frames of one file only; "" if it cannot be formatted."""
-    try:
-        report = traceback.TracebackException.from_exception(error)
-        _filter_frames(report, file, set())
-        return "".join(report.format())[-_LONGEST_TRACEBACK:]
-    except BaseException:
-        return ""
-
-
-def _filter_frames(report: traceback.TracebackException, file: str, seen: set[int]) -> None:
-    if id(report) in seen:
-        return
-    seen.add(id(report))
-    report.stack = traceback.StackSummary.from_list([entry for entry in report.stack if entry.filename == file])
-    for other in (report.__cause__, report.__context__, *(getattr(report, "exceptions", None) or ())):
-        if other is not None:
-            _filter_frames(other, file, seen)
-
-
-def _location(error: BaseException) -> tuple[int | None, str]:
-    if isinstance(error, SyntaxError) and error.filename == SOLUTION_FILE:
-        line = error.lineno
-    else:
-        lines = [number for frame, number in traceback.walk_tb(error.__traceback__) if _is_solution(frame)]
-        line = lines[-1] if lines else None
-    return line, linecache.getline(SOLUTION_FILE, line).strip() if line else ""
-
-
-def _is_solution(frame: Any) -> bool:
-    return bool(frame.f_code.co_filename == SOLUTION_FILE)
-
-
-def _qualified_name(kind: type) -> str:
-    module = getattr(kind, "__module__", "builtins")
-    name = getattr(kind, "__qualname__", str(kind))
-    return name if module in ("builtins", "__main__", "solution") else f"{module}.{name}"
-
-
-# Check that the return value of a function is what its interface declares. Nothing is converted.
-
-
-class OutputMismatch(Exception):
-    """The return value is not what the function declares. The text says how it differs."""
-
-
-def by_name(value: Any, specs: list[dict[str, Any]]) -> dict[str, Any]:
-    """The outputs of a function by name.
-
-    The number of outputs, missing values (None) and declared columns are checked. The codec checks the types.
-    """
-    names = [spec["name"] for spec in specs]
-    if not specs:
-        values: tuple[Any, ...] = ()
-        if value is not None:
-            raise OutputMismatch(f"no output is declared, but the function returned a {_kind(value)}")
-    elif len(specs) == 1:
-        values = (value,)
-    elif not isinstance(value, tuple):
-        raise OutputMismatch(f"declared are {len(specs)} outputs ({', '.join(names)}) as a tuple, got {_a(value)}")
-    elif len(value) != len(specs):
-        raise OutputMismatch(f"declared are {len(specs)} outputs ({', '.join(names)}), the tuple has {len(value)}")
-    else:
-        values = value
-    for spec, one in zip(specs, values, strict=True):
-        if one is None:
-            raise OutputMismatch(f"{spec['name']!r} is declared {spec['type']} and came back as None")
-        if spec["type"] == "DataFrame" and spec["columns"] and isinstance(one, pd.DataFrame):
-            _check_columns(spec["name"], one, spec["columns"])
-    return dict(zip(names, values, strict=True))
-
-
-def _check_columns(name: str, frame: pd.DataFrame, declared: list[Mapping[str, str]]) -> None:
-    wanted = {column["name"]: column["dtype"] for column in declared}
-    present = [str(label) for label in frame.columns]
-    missing = [column for column in wanted if column not in present]
-    extra = [column for column in present if column not in wanted]
-    faults = []
-    if missing:
-        index = [str(level) for level in frame.index.names if level is not None]
-        note = "; the index has that name, reset it" if any(column in index for column in missing) else ""
-        faults.append(f"missing columns {', '.join(map(repr, missing))}{note}")
-    if extra:
-        dtypes = [str(dtype) for label, dtype in zip(present, frame.dtypes, strict=True) if label not in wanted]
-        count = f"({len(extra)} in all, of {', '.join(dict.fromkeys(dtypes[:20]))})"
-        faults.append(f"columns that are not declared: {', '.join(map(repr, extra[:20]))} {count}")
-    for label, dtype in zip(present, frame.dtypes, strict=True):
-        if label in wanted and not fits(str(dtype), wanted[label], rows=len(frame)):
-            faults.append(f"column {label!r} is declared {wanted[label]} and is {dtype}")
-    if faults:
-        raise OutputMismatch(f"{name!r}: {'; '.join(faults)}")
-
-
-def fits(dtype: str, declared: str, *, rows: int) -> bool:
-    """Whether the dtype of a column belongs to the declared kind.
-
-    Width, unit and nullability may differ. Integers and floats, text and categories, and times with and without a zone
-    are different kinds. In an empty frame `object` is accepted, because pandas cannot infer a dtype there.
-    """
-    if rows == 0 and dtype == "object":
-        return True
-    wanted = _family(declared)
-    return wanted is None or _family(dtype) == wanted
-
-
-_FAMILIES = (
-    (r"u?int\d*|u?int\d*\[pyarrow\]|integer", "integer"),
-    (r"float\d*|float\d*\[pyarrow\]|double(\[pyarrow\])?", "float"),
-    (r"bool(ean)?(\[pyarrow\])?", "bool"),
-    (r"object|str(ing)?(\[.*\])?|large_string(\[.*\])?|text", "text"),
-    (r"datetime64(\[[a-z]+\])?|datetime|timestamp(\[[a-z]+\])?(\[pyarrow\])?", "datetime"),
-    (r"datetime64\[[a-z]+, .*\]|datetimetz|timestamp\[[a-z]+, tz=.*\]\[pyarrow\]", "datetime with a time zone"),
-    (r"timedelta64(\[[a-z]+\])?|timedelta|duration\[[a-z]+\](\[pyarrow\])?", "timedelta"),
-    (r"category", "category"),
-    (r"period(\[.*\])?", "period"),
-    (r"interval(\[.*\])?", "interval"),
-    (r"complex\d*", "complex"),
-)
-
-
-@functools.lru_cache(maxsize=1000)
-def _family(dtype: str) -> str | None:
-    """The kind of values of a dtype; None for an unknown name."""
-    name = dtype.strip().lower()
-    return next((family for pattern, family in _FAMILIES if re.fullmatch(pattern, name)), None)
-
-
-def _kind(value: Any) -> str:
-    return type(value).__name__
-
-
-def _a(value: Any) -> str:
-    return "None" if value is None else f"one {_kind(value)}"
-
-
-# What the docstring of this file says.
-
+# Calls
 
 Pieces = list[Any]
 """A frame as pieces to be written one after the other."""
@@ -285,9 +105,9 @@ def answer(program: LoadedProgram, header: Mapping[str, Any], payload: memoryvie
     except OutputMismatch as error:
         return failure("WrongType", message=str(error))
     except SystemExit as error:
-        return failure("SystemExit", code=repr(error.code)[:100], loaded=program.loaded, **describe(error))
+        return failure("SystemExit", code=repr(error.code)[:100], loaded=program.loaded, **describe_exception(error))
     except BaseException as error:
-        return failure("SolutionError", loaded=program.loaded, **describe(error))
+        return failure("SolutionError", loaded=program.loaded, **describe_exception(error))
 
 
 def answers(program: LoadedProgram, header: Mapping[str, Any], payload: memoryview) -> Iterator[Pieces]:
@@ -330,7 +150,7 @@ def _outcome(program: LoadedProgram, header: Mapping[str, Any], payload: memoryv
     value = function(**given)
     seconds = time.perf_counter() - started
     program.arguments = {name: (arguments[name], kind) for name, kind in kinds.items()}
-    packed = encode_all(by_name(value, header["outputs"]), header["outputs"])
+    packed = encode_all(outputs_by_name(value, header["outputs"]), header["outputs"])
     reply = {"kind": "result", "outputs": packed.entries, "seconds": seconds, "payload": packed.size}
     return [frames.pack(reply), *packed.pieces]
 
@@ -382,3 +202,183 @@ def encode_all(values: Mapping[str, Any], specs: list[dict[str, Any]]) -> Packed
 def encoded(value: Any, kind: str, *, is_output: bool = False) -> Any:
     """Encode a value with the codec. None is not encoded."""
     return None if value is None else encode(value, kind, is_output=is_output)
+
+
+# Return values
+#
+# They must be what the interface declares. Nothing is converted.
+
+
+class OutputMismatch(Exception):
+    """The return value is not what the function declares. The text says how it differs."""
+
+
+def outputs_by_name(value: Any, specs: list[dict[str, Any]]) -> dict[str, Any]:
+    """The outputs of a function by name.
+
+    The number of outputs, missing values (None) and declared columns are checked. The codec checks the types.
+    """
+    names = [spec["name"] for spec in specs]
+    if not specs:
+        values: tuple[Any, ...] = ()
+        if value is not None:
+            raise OutputMismatch(f"no output is declared, but the function returned a {_type_name(value)}")
+    elif len(specs) == 1:
+        values = (value,)
+    elif not isinstance(value, tuple):
+        raise OutputMismatch(f"declared are {len(specs)} outputs ({', '.join(names)}) as a tuple, got {_a(value)}")
+    elif len(value) != len(specs):
+        raise OutputMismatch(f"declared are {len(specs)} outputs ({', '.join(names)}), the tuple has {len(value)}")
+    else:
+        values = value
+    for spec, one in zip(specs, values, strict=True):
+        if one is None:
+            raise OutputMismatch(f"{spec['name']!r} is declared {spec['type']} and came back as None")
+        if spec["type"] == "DataFrame" and spec["columns"] and isinstance(one, pd.DataFrame):
+            _check_columns(spec["name"], one, spec["columns"])
+    return dict(zip(names, values, strict=True))
+
+
+def _check_columns(name: str, frame: pd.DataFrame, declared: list[Mapping[str, str]]) -> None:
+    wanted = {column["name"]: column["dtype"] for column in declared}
+    present = [str(label) for label in frame.columns]
+    missing = [column for column in wanted if column not in present]
+    extra = [column for column in present if column not in wanted]
+    faults = []
+    if missing:
+        index = [str(level) for level in frame.index.names if level is not None]
+        note = "; the index has that name, reset it" if any(column in index for column in missing) else ""
+        faults.append(f"missing columns {', '.join(map(repr, missing))}{note}")
+    if extra:
+        dtypes = [str(dtype) for label, dtype in zip(present, frame.dtypes, strict=True) if label not in wanted]
+        count = f"({len(extra)} in all, of {', '.join(dict.fromkeys(dtypes[:20]))})"
+        faults.append(f"columns that are not declared: {', '.join(map(repr, extra[:20]))} {count}")
+    for label, dtype in zip(present, frame.dtypes, strict=True):
+        if label in wanted and not dtype_fits(str(dtype), wanted[label], rows=len(frame)):
+            faults.append(f"column {label!r} is declared {wanted[label]} and is {dtype}")
+    if faults:
+        raise OutputMismatch(f"{name!r}: {'; '.join(faults)}")
+
+
+def dtype_fits(dtype: str, declared: str, *, rows: int) -> bool:
+    """Whether the dtype of a column belongs to the declared kind.
+
+    Width, unit and nullability may differ. Integers and floats, text and categories, and times with and without a zone
+    are different kinds. In an empty frame `object` is accepted, because pandas cannot infer a dtype there.
+    """
+    if rows == 0 and dtype == "object":
+        return True
+    wanted = _family(declared)
+    return wanted is None or _family(dtype) == wanted
+
+
+_FAMILIES = (
+    (r"u?int\d*|u?int\d*\[pyarrow\]|integer", "integer"),
+    (r"float\d*|float\d*\[pyarrow\]|double(\[pyarrow\])?", "float"),
+    (r"bool(ean)?(\[pyarrow\])?", "bool"),
+    (r"object|str(ing)?(\[.*\])?|large_string(\[.*\])?|text", "text"),
+    (r"datetime64(\[[a-z]+\])?|datetime|timestamp(\[[a-z]+\])?(\[pyarrow\])?", "datetime"),
+    (r"datetime64\[[a-z]+, .*\]|datetimetz|timestamp\[[a-z]+, tz=.*\]\[pyarrow\]", "datetime with a time zone"),
+    (r"timedelta64(\[[a-z]+\])?|timedelta|duration\[[a-z]+\](\[pyarrow\])?", "timedelta"),
+    (r"category", "category"),
+    (r"period(\[.*\])?", "period"),
+    (r"interval(\[.*\])?", "interval"),
+    (r"complex\d*", "complex"),
+)
+
+
+@functools.lru_cache(maxsize=1000)
+def _family(dtype: str) -> str | None:
+    """The kind of values of a dtype; None for an unknown name."""
+    name = dtype.strip().lower()
+    return next((family for pattern, family in _FAMILIES if re.fullmatch(pattern, name)), None)
+
+
+def _type_name(value: Any) -> str:
+    return type(value).__name__
+
+
+def _a(value: Any) -> str:
+    return "None" if value is None else f"one {_type_name(value)}"
+
+
+# Exceptions
+
+SOLUTION_FILE = "solution.py"
+"""File name of the solution in tracebacks. The file does not exist; its lines are in `linecache`."""
+
+_LONGEST_MESSAGE = 10_000
+_LONGEST_TRACEBACK = 40_000
+
+
+def keep_source(code: str) -> None:
+    """Register the lines of the solution for tracebacks and `inspect`."""
+    linecache.cache[SOLUTION_FILE] = (len(code), None, code.splitlines(keepends=True), SOLUTION_FILE)
+
+
+def describe_exception(error: BaseException) -> dict[str, Any]:
+    """The exception as JSON values. The process of the tests builds a builtin exception from `classes` and `args`."""
+    line, source = _location(error)
+    plain = [value for value in error.args if isinstance(value, str | int | float | bool)]
+    return {
+        "exception_type": _qualified_name(type(error)),
+        "classes": [kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins"],
+        "args": plain if len(plain) == len(error.args) and len(str(plain)) < _LONGEST_MESSAGE else [message_of(error)],
+        "message": message_of(error),
+        "line": line,
+        "source": source,
+        "traceback": solution_traceback(error),
+        "missing_module": error.name if isinstance(error, ModuleNotFoundError) else None,
+    }
+
+
+def message_of(error: BaseException) -> str:
+    """The text of the exception, limited in length. Its `__str__` may be hostile."""
+    try:
+        return str(error)[:_LONGEST_MESSAGE]
+    except BaseException:
+        return "(its message cannot be shown)"
+
+
+def solution_traceback(error: BaseException) -> str:
+    """The traceback of the exception and its causes, with the frames of the solution only."""
+    return own_traceback(error, SOLUTION_FILE)
+
+
+def own_traceback(error: BaseException, file: str) -> str:
+    """The traceback of the exception and its causes, with the frames of one file only; "" if it cannot be formatted."""
+    try:
+        report = traceback.TracebackException.from_exception(error)
+        _filter_frames(report, file, set())
+        return "".join(report.format())[-_LONGEST_TRACEBACK:]
+    except BaseException:
+        return ""
+
+
+def _filter_frames(report: traceback.TracebackException, file: str, seen: set[int]) -> None:
+    if id(report) in seen:
+        return
+    seen.add(id(report))
+    report.stack = traceback.StackSummary.from_list([entry for entry in report.stack if entry.filename == file])
+    for other in (report.__cause__, report.__context__, *(getattr(report, "exceptions", None) or ())):
+        if other is not None:
+            _filter_frames(other, file, seen)
+
+
+def _location(error: BaseException) -> tuple[int | None, str]:
+    if isinstance(error, SyntaxError) and error.filename == SOLUTION_FILE:
+        line = error.lineno
+    else:
+        lines = [number for frame, number in traceback.walk_tb(error.__traceback__) if _is_solution(frame)]
+        line = lines[-1] if lines else None
+    return line, linecache.getline(SOLUTION_FILE, line).strip() if line else ""
+
+
+def _is_solution(frame: Any) -> bool:
+    return bool(frame.f_code.co_filename == SOLUTION_FILE)
+
+
+def _qualified_name(kind: type) -> str:
+    module = getattr(kind, "__module__", "builtins")
+    name = getattr(kind, "__qualname__", str(kind))
+    return name if module in ("builtins", "__main__", "solution") else f"{module}.{name}"

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from . import bpf, calls, commands, frames, tester, warmup
+from . import calls, commands, frames, lockdown, tester, warmup
 
 _PIPE_BYTES = 1 << 20
 _HIGH_NUMBER = 64
@@ -24,7 +24,7 @@ _SECONDS_TO_DIE = 60.0
 """A killed process needs CPU time once more before it ends, which takes a while on a busy machine."""
 
 _QUIET_SECONDS = 0.02
-"""How long a child waits for its first request before it prepares for it (`warmup.rehearsal`).
+"""How long a child waits for its first request before it prepares for it (see `warmup.rehearsal`).
 
 Between requests that follow each other at once, as in a run of tests, the preparation would take more processor time
 than it saves.
@@ -254,8 +254,8 @@ def _prepare_child(folder: Path, stdout: int, stderr: int, its_filter: bytes) ->
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setpgid(0, 0)
-    bpf.lock_child(its_filter)
-    bpf.show_memory(True)
+    lockdown.lock_child(its_filter)
+    lockdown.show_memory(True)
     os.dup2(stdout, 1)
     os.dup2(stderr, 2)
     os.close(stdout)

@@ -1,6 +1,7 @@
-"""Remove the files of a program: also paths longer than PATH_MAX, folders without permissions, and links.
+"""The files of programs: the folders in which a program can write, and their removal before the next one starts.
 
-The program must have ended, because no process may change the folder meanwhile. Links are removed, never followed.
+Removal also handles paths longer than PATH_MAX, folders without permissions, and links, which are never followed. The
+program must have ended, because no process may change the folder meanwhile.
 """
 
 from __future__ import annotations
@@ -8,8 +9,10 @@ from __future__ import annotations
 import itertools
 import math
 import os
+import secrets
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -108,3 +111,26 @@ def _open(name: str | Path, parent: int | None = None) -> int:
         with suppress(OSError):
             os.fchmod(folder, usable)
     return folder
+
+
+class Workplace:
+    """The worker's folder, which has a folder for each program. It has no files of the worker that one could damage.
+
+    Args:
+        scratch: further folders of the sandbox in which programs can write. No one else uses them.
+    """
+
+    def __init__(self, scratch: Sequence[str]) -> None:
+        self.root = Path(tempfile.gettempdir(), f"autocode-{secrets.token_hex(8)}")
+        self._scratch = scratch
+
+    def new_folder(self) -> Path:
+        """Create an empty folder with a random name."""
+        folder = self.root / str(secrets.randbelow(10**16))
+        self.root.mkdir(mode=0o700, exist_ok=True)
+        folder.mkdir(mode=0o700)
+        return folder
+
+    def clear(self) -> bool:
+        """Remove the files of all programs. No program may be running. False if a part could not be removed."""
+        return all([remove(self.root), *(clear(folder) for folder in self._scratch)])

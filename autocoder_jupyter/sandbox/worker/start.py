@@ -1,8 +1,7 @@
 """Start a worker: take the streams, import libraries, lock down, report that it is ready, serve requests.
 
-A loading process imports the libraries and forks workers (`forks`). A forked worker continues from there.
-
-No numerical library is imported at the top of this module, because it reads its number of threads when it is imported.
+A loading process does the first two steps only, and forks workers, which continue from there. No numerical library is
+imported at the top of this module, because it reads its number of threads when it is imported.
 """
 
 from __future__ import annotations
@@ -27,17 +26,118 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from . import bpf, frames
+from . import frames, lockdown
 
-# The loading process: it imports the libraries, and workers are forked from it. It runs no other code.
+_THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "POLARS_MAX_THREADS",
+    "RAYON_NUM_THREADS",
+)
+
+_ARROW_ALLOCATOR = "JE_ARROW_MALLOC_CONF"
+
+
+def main() -> None:
+    """Serve until the host closes the connection. Never returns."""
+    requests, data, control = _take_streams()
+    start = frames.read_header(requests)
+    if start is None:
+        os._exit(0)
+    setup = json.loads(start)
+    if setup["kind"] == "load":
+        _close(requests, data, control)
+        _load(setup)
+        serve_forks()
+        requests, data, control = _take_streams()
+        setup = _read_setup(requests)
+    try:
+        _load(setup)
+        locked = lockdown.lock_worker(
+            network=setup["network"],
+            file_bytes=setup["file_bytes"],
+            address_space=setup["address_space"],
+            hide_memory=setup["hide_memory"],
+        )
+    except BaseException:
+        failed = {"kind": "failed", "text": traceback.format_exc(limit=-3), "payload": 0}
+        frames.write_all(control, [frames.pack(failed)])
+        os._exit(1)
+    from .removal import Workplace
+    from .zygote import Zygote
+
+    workplace = Workplace(setup["scratch"])
+    zygote = Zygote(requests, data, control, workplace, keep_text=setup["text_bytes"], linked=setup["linked"])
+    zygote.report(
+        "ready",
+        python=list(sys.version_info[:3]),
+        machine=platform.machine(),
+        pid=os.getpid(),
+        folder=str(workplace.root),
+        lockdown=asdict(locked),
+    )
+    try:
+        zygote.serve()
+    finally:
+        zygote.end()
+        os._exit(0)
+
+
+def _take_streams() -> tuple[int, int, int]:
+    """Move the host's streams to other descriptors, so that no output gets into them. The standard streams are null."""
+    streams = tuple(os.dup(fd) for fd in range(3))
+    null = os.open(os.devnull, os.O_RDWR)
+    for fd in range(3):
+        os.dup2(null, fd)
+    os.close(null)
+    os.set_blocking(streams[1], False)
+    return streams[0], streams[1], streams[2]
+
+
+def _close(*descriptors: int) -> None:
+    for descriptor in descriptors:
+        os.close(descriptor)
+
+
+def _read_setup(requests: int) -> dict[str, Any]:
+    """Read the setup of a forked worker, and change to its folder."""
+    frames.read_header(requests)  # the sources, which are already loaded
+    setup: dict[str, Any] = json.loads(frames.read_header(requests) or b"")
+    folder = setup["scratch"][0]
+    os.environ.update(HOME=folder, TMPDIR=folder)
+    tempfile.tempdir = None
+    os.chdir(folder)
+    return setup
+
+
+def _load(setup: dict[str, Any]) -> None:
+    """Import and use the libraries that programs are likely to need. A second call imports nothing.
+
+    Garbage is collected only afterwards: imports leave little garbage, and looking for it takes a tenth of the start.
+    """
+    gc.disable()
+    os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(setup["threads"])), MPLBACKEND="Agg")
+    if "autocoder_worker.warmup" not in sys.modules:
+        os.environ[_ARROW_ALLOCATOR] = "background_thread:false"  # a process that forks must have one thread only
+        importlib.import_module("autocoder_worker.warmup").warm_up()
+        del os.environ[_ARROW_ALLOCATOR]
+        install_semaphores()
+        tune_heap()
+    gc.freeze()
+    gc.enable()
+
+
+# The loading process
 #
 # It waits in the system call that forks, until the supervisor needs a worker and lets the call continue. Meanwhile it
 # has no open streams, files or folders, and the supervisor checks this. A new worker reports its arrival and gets its
 # standard streams from the supervisor. The loading process never has them.
 
-
 _ARRIVAL = 434
-"""The number of `pidfd_open`. The supervisor takes this call as a report (`confinement.rules.ARRIVAL`)."""
+"""The number of `pidfd_open`. The supervisor takes this call as a report (`confinement.kernel_features.ARRIVAL`)."""
 
 RULES = 3
 """The descriptor of the Landlock ruleset for the worker itself, if there is one."""
@@ -45,13 +145,13 @@ RULES = 3
 _RESTRICT_SELF = 446
 
 
-def serve() -> None:
+def serve_forks() -> None:
     """Fork a worker each time the supervisor needs one. Returns only in the workers."""
     _report_arrival()
     while _fork():
         _reap_children()
     os.setsid()
-    bpf.die_with_parent()
+    lockdown.die_with_parent()
     _report_arrival()
     _apply_own_layer()
 
@@ -99,23 +199,24 @@ def _reap_children() -> None:
         return
 
 
-# Tune the heap for large columns.
+# The heap
 #
 # Most time of a call is spent on page faults in new memory: glibc returns freed columns to the system, and requests new
 # memory for the next ones. If freed memory is kept and has huge pages, this takes a tenth of the time (measured: a copy
 # of 8 MB of columns takes 0.9 ms instead of 7.7 ms).
-
 
 _M_TRIM_THRESHOLD = -1
 _M_MMAP_THRESHOLD = -3
 _LARGEST_IN_HEAP = 32 * 2**20
 """The largest value that glibc allows. Larger blocks are mapped separately, and numpy requests huge pages for them."""
 
-_ADVISED = 512 * 2**20
+_HEAP_BYTES = 512 * 2**20
+"""Bytes of the heap that get huge pages and are kept when they are free."""
+
 _HUGE_PAGE = 2 * 2**20
 
 
-def prepare() -> None:
+def tune_heap() -> None:
     """Keep freed memory in the heap, and request huge pages for the part into which it will grow.
 
     No page is written, so no memory is used. Forked children inherit the settings. With another C library, or a kernel
@@ -126,7 +227,7 @@ def prepare() -> None:
     libc = ctypes.CDLL(None)
     with contextlib.suppress(AttributeError):  # another C library than glibc
         libc.mallopt(_M_MMAP_THRESHOLD, _LARGEST_IN_HEAP)
-        libc.mallopt(_M_TRIM_THRESHOLD, _ADVISED)
+        libc.mallopt(_M_TRIM_THRESHOLD, _HEAP_BYTES)
         _advise_top(libc)
 
 
@@ -136,7 +237,7 @@ def _advise_top(libc: ctypes.CDLL) -> None:
     libc.malloc.argtypes = (ctypes.c_size_t,)
     libc.free.argtypes = (ctypes.c_void_p,)
     libc.madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
-    pieces = [libc.malloc(_LARGEST_IN_HEAP - _HUGE_PAGE) for _ in range(_ADVISED // _LARGEST_IN_HEAP)]
+    pieces = [libc.malloc(_LARGEST_IN_HEAP - _HUGE_PAGE) for _ in range(_HEAP_BYTES // _LARGEST_IN_HEAP)]
     for piece in filter(None, pieces):
         start = -(-piece // mmap.PAGESIZE) * mmap.PAGESIZE
         libc.madvise(start, _LARGEST_IN_HEAP - _HUGE_PAGE - mmap.PAGESIZE, mmap.MADV_HUGEPAGE)
@@ -144,18 +245,18 @@ def _advise_top(libc: ctypes.CDLL) -> None:
         libc.free(piece)
 
 
-# Semaphores for `multiprocessing` in a sandbox without `/dev/shm`, where named semaphores cannot be created.
+# Semaphores
 #
-# They are in a file in the program's folder that forked processes share. So pools, queues and locks work with the start
-# method "fork". `_multiprocessing` itself is not changed: joblib checks it, and then uses no processes.
-
+# Without `/dev/shm`, `multiprocessing` cannot create its named semaphores. These are in a file in the program's folder
+# that forked processes share, so pools, queues and locks work with the start method "fork". `_multiprocessing` itself
+# is not changed: joblib checks it, and then uses no processes.
 
 _RECURSIVE = 0
-_SIZE = 64
+_SEMAPHORE_BYTES = 64
 """Bytes; twice the size of `sem_t` in any C library."""
 
 
-def install_where_needed() -> None:
+def install_semaphores() -> None:
     """Replace the semaphores of `multiprocessing` if they do not work here. Forked children inherit the replacement."""
     try:
         own: Any = importlib.import_module("_multiprocessing")
@@ -198,7 +299,7 @@ class SharedSemaphore:
 
     @property
     def handle(self) -> int:
-        """Its address in memory."""
+        """The address in memory."""
         return ctypes.addressof(self._place)
 
     def acquire(self, block: bool = True, timeout: float | None = None) -> bool:
@@ -269,112 +370,7 @@ def _shared_memory() -> ctypes.Array[ctypes.c_char]:
     descriptor, name = tempfile.mkstemp()
     try:
         Path(name).unlink()
-        os.ftruncate(descriptor, _SIZE)
-        return (ctypes.c_char * _SIZE).from_buffer(mmap.mmap(descriptor, _SIZE))
+        os.ftruncate(descriptor, _SEMAPHORE_BYTES)
+        return (ctypes.c_char * _SEMAPHORE_BYTES).from_buffer(mmap.mmap(descriptor, _SEMAPHORE_BYTES))
     finally:
         os.close(descriptor)
-
-
-# What the docstring of this file says.
-
-
-_THREAD_VARIABLES = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-    "POLARS_MAX_THREADS",
-    "RAYON_NUM_THREADS",
-)
-
-_ARROW_ALLOCATOR = "JE_ARROW_MALLOC_CONF"
-
-
-def main() -> None:
-    """Serve until the host closes the connection. Never returns."""
-    requests, data, control = _take_streams()
-    start = frames.read_header(requests)
-    if start is None:
-        os._exit(0)
-    setup = json.loads(start)
-    if setup["kind"] == "load":
-        _close(requests, data, control)
-        _load(setup)
-        serve()
-        requests, data, control = _take_streams()
-        setup = _read_setup(requests)
-    try:
-        _load(setup)
-        lock = bpf.lock_worker(
-            network=setup["network"],
-            file_bytes=setup["file_bytes"],
-            address_space=setup["address_space"],
-            hide_memory=setup["hide_memory"],
-        )
-    except BaseException:
-        failed = {"kind": "failed", "text": traceback.format_exc(limit=-3), "payload": 0}
-        frames.write_all(control, [frames.pack(failed)])
-        os._exit(1)
-    from .workplace import Workplace
-    from .zygote import Zygote
-
-    workplace = Workplace(setup["scratch"])
-    zygote = Zygote(requests, data, control, workplace, keep_text=setup["text_bytes"], linked=setup["linked"])
-    zygote.report(
-        "ready",
-        python=list(sys.version_info[:3]),
-        machine=platform.machine(),
-        pid=os.getpid(),
-        folder=str(workplace.root),
-        lockdown=asdict(lock),
-    )
-    try:
-        zygote.serve()
-    finally:
-        zygote.end()
-        os._exit(0)
-
-
-def _take_streams() -> tuple[int, int, int]:
-    """Move the host's streams to other descriptors, so that no output gets into them. The standard streams are null."""
-    streams = tuple(os.dup(fd) for fd in range(3))
-    null = os.open(os.devnull, os.O_RDWR)
-    for fd in range(3):
-        os.dup2(null, fd)
-    os.close(null)
-    os.set_blocking(streams[1], False)
-    return streams[0], streams[1], streams[2]
-
-
-def _close(*descriptors: int) -> None:
-    for descriptor in descriptors:
-        os.close(descriptor)
-
-
-def _read_setup(requests: int) -> dict[str, Any]:
-    """Read the setup of a forked worker, and change to its folder."""
-    frames.read_header(requests)  # the sources, which are already loaded
-    setup: dict[str, Any] = json.loads(frames.read_header(requests) or b"")
-    folder = setup["scratch"][0]
-    os.environ.update(HOME=folder, TMPDIR=folder)
-    tempfile.tempdir = None
-    os.chdir(folder)
-    return setup
-
-
-def _load(setup: dict[str, Any]) -> None:
-    """Import and use the libraries that programs are likely to need. A second call imports nothing.
-
-    Garbage is collected only afterwards: imports leave little garbage, and looking for it takes a tenth of the start.
-    """
-    gc.disable()
-    os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(setup["threads"])), MPLBACKEND="Agg")
-    if "autocoder_worker.warmup" not in sys.modules:
-        os.environ[_ARROW_ALLOCATOR] = "background_thread:false"  # a process that forks must have one thread only
-        importlib.import_module("autocoder_worker.warmup").warm_up()
-        del os.environ[_ARROW_ALLOCATOR]
-        install_where_needed()
-        prepare()
-    gc.freeze()
-    gc.enable()

@@ -19,16 +19,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import bpf, frames
+from . import frames, lockdown
 from .child import Child, ChildExits, spawn
-from .commands import FLOOD, Capture, Relay
 from .frames import Envelope
-from .workplace import Workplace
+from .relay import FLOOD, Capture, Relay
+from .removal import Workplace
 
-# Watch over one request: until the child has answered, keep its text output, and forward the bytes of both sides.
-#
-# A child with a link to the host exchanges its bytes there, and nothing is forwarded.
-
+# One request
 
 _SECONDS_TO_DIE = 5.0
 """How long to wait for the end of a child that closed its pipe. After this it counts as still running."""
@@ -85,6 +82,8 @@ class HostGone(Exception):
 
 class RequestPump:
     """Moves the payload to a child, its frames to the host, and keeps its text output, until it has answered or ended.
+
+    A child with a link to the host exchanges its bytes there, and nothing is forwarded.
 
     Args:
         payload: number of bytes of the request.
@@ -189,8 +188,7 @@ def _wait_for(fd: int, event: int) -> None:
     poll.poll()
 
 
-# What the docstring of this file says.
-
+# The zygote
 
 _LEAST_FREE = 64 * 1024
 """Bytes. A file system with less is full."""
@@ -217,7 +215,7 @@ class Zygote:
         self.kept: Child | None = None
         self.envelope = Envelope()
         self.linked = linked
-        self._filter = bpf.filter_of_children()
+        self._filter = lockdown.child_filter()
 
     def serve(self) -> None:
         """Serve requests until the host closes the connection."""

@@ -32,7 +32,7 @@ from autocoder_jupyter.sandbox.worker.commands import (
 from autocoder_jupyter.sandbox.worker.frames import pack
 from autocoder_jupyter.untrusted.parsing import visible, visible_block
 
-# Check the files of a workspace: paths must stay in it, and number and size are limited.
+# Allowed files
 
 
 class NotConfined(Exception):
@@ -79,8 +79,9 @@ def _file_above(path: str, files: Collection[str]) -> str:
     return next((str(parent) for parent in PurePosixPath(path).parents if str(parent) in files), "")
 
 
-# The host's side of a shell command: encode the request, decode the answer. The answer is not trusted.
-
+# Requests and answers of a command
+#
+# The answer comes from the sandbox, and is not trusted.
 
 _T = TypeVar("_T")
 
@@ -90,7 +91,7 @@ GRACE_SECONDS = 10.0
 _LONGEST_REASON = 100
 
 
-def request(command: str, files: Mapping[str, bytes], seconds: float) -> list[Any]:
+def command_request(command: str, files: Mapping[str, bytes], seconds: float) -> list[Any]:
     """The pieces of a request, to be sent one after the other."""
     entries = [{"path": path, "size": len(content)} for path, content in files.items()]
     size = sum(map(len, files.values()))
@@ -98,7 +99,7 @@ def request(command: str, files: Mapping[str, bytes], seconds: float) -> list[An
     return [pack(head), *files.values()]
 
 
-def outcome(answer: CallAnswer) -> CommandOutcome:
+def command_outcome(answer: CallAnswer) -> CommandOutcome:
     """Decode the answer to a command."""
     header = answer.header
     if header["kind"] == "error" and header.get("error") == "Workspace":
@@ -108,11 +109,11 @@ def outcome(answer: CallAnswer) -> CommandOutcome:
         raise refused("an answer that is not a command's")
     try:
         return CommandOutcome(
-            exit_code=_of(int, header.get("exit_code")),
-            output=without_paths(clean(_of(str, header.get("output")), 2 * OUTPUT_BYTES), answer.folder),
+            exit_code=_typed(int, header.get("exit_code")),
+            output=without_paths(clean(_typed(str, header.get("output")), 2 * OUTPUT_BYTES), answer.folder),
             files=_files(header.get("files"), answer.payload),
             left_out=_left_out(header.get("left_out"), header.get("more_left_out")),
-            stopped=clean(_of(str, header.get("stopped")), _LONGEST_REASON),
+            stopped=clean(_typed(str, header.get("stopped")), _LONGEST_REASON),
         )
     except (TypeError, NotConfined) as error:
         raise refused(str(error)) from None
@@ -121,8 +122,8 @@ def outcome(answer: CallAnswer) -> CommandOutcome:
 def _files(entries: object, payload: memoryview) -> dict[str, bytes]:
     files: dict[str, bytes] = {}
     position = 0
-    for entry in _of(list, entries):
-        path, size = _of(str, _of(dict, entry).get("path")), _of(int, entry.get("size"))
+    for entry in _typed(list, entries):
+        path, size = _typed(str, _typed(dict, entry).get("path")), _typed(int, entry.get("size"))
         if confined(path) != path or path in files or not 0 <= size <= len(payload) - position:
             raise TypeError("a file that a workspace cannot hold")
         files[path] = bytes(payload[position : position + size])
@@ -133,21 +134,20 @@ def _files(entries: object, payload: memoryview) -> dict[str, bytes]:
 
 def _left_out(entries: object, more: object) -> tuple[str, ...]:
     named = tuple(
-        f"{visible(_of(str, _of(dict, entry).get('path'))[:LONGEST_PATH])} "
-        f"({visible(_of(str, entry.get('reason'))[:_LONGEST_REASON])})"
-        for entry in _of(list, entries)[:MOST_LEFT_OUT]
+        f"{visible(_typed(str, _typed(dict, entry).get('path'))[:LONGEST_PATH])} "
+        f"({visible(_typed(str, entry.get('reason'))[:_LONGEST_REASON])})"
+        for entry in _typed(list, entries)[:MOST_LEFT_OUT]
     )
-    return (*named, f"{more} more") if _of(int, more) > 0 else named
+    return (*named, f"{more} more") if _typed(int, more) > 0 else named
 
 
-def _of(kind: type[_T], value: object) -> _T:
+def _typed(kind: type[_T], value: object) -> _T:
     if type(value) is not kind:
         raise TypeError("a command's answer without its parts")
     return value
 
 
-# Read and edit files for an agent: show numbered lines, and replace one exact text by another.
-
+# Text of files
 
 MOST_LINES = 2_000
 LONGEST_LINE = 2_000
@@ -176,8 +176,8 @@ def numbered(path: str, content: bytes, offset: int, limit: int) -> str:
     if first > len(lines):
         raise FileToolError(f"{path} has {len(lines)} lines; there is no line {first}.")
     last = min(first - 1 + max(min(limit, MOST_LINES), 1), len(lines))
-    told = _with_numbers(lines, first, last)
-    return told if last == len(lines) else f"{told}\n[{len(lines) - last} more lines; read on with offset {last + 1}]"
+    shown = _with_numbers(lines, first, last)
+    return shown if last == len(lines) else f"{shown}\n[{len(lines) - last} more lines; read on with offset {last + 1}]"
 
 
 def replaced(path: str, content: bytes, old: str, new: str, *, everywhere: bool) -> EditedText:
@@ -246,8 +246,7 @@ def _cut(line: str) -> str:
     return line if left <= 0 else f"{line[:LONGEST_LINE]}… (+{left} characters)"
 
 
-# What the docstring of this file says.
-
+# The workspace and its tools
 
 Run = Callable[[str, Mapping[str, bytes], float], Awaitable[CommandOutcome]]
 """Runs a command: its text, the files, the time limit in seconds; see `protocol.Worker.command`. Can be cancelled."""
@@ -343,7 +342,7 @@ class Workspace:
         async with self._turn:
             try:
                 content = self._existing(confined(path))
-                return _told(numbered(path, content, offset, limit))
+                return _success(numbered(path, content, offset, limit))
             except (NotConfined, FileToolError) as error:
                 return _refusal(str(error))
 
@@ -356,7 +355,7 @@ class Workspace:
                 self._hold({**self._files, place: _encoded(content)})
             except (NotConfined, FileToolError) as error:
                 return _refusal(str(error))
-        return _told(f"{'Wrote over' if there else 'Made'} {place}: {count_lines(content)}.")
+        return _success(f"{'Wrote over' if there else 'Made'} {place}: {count_lines(content)}.")
 
     async def edit(self, path: str, old: str, new: str, replace_all: bool = False) -> Observation:
         """Replace the only occurrence of `old` in a file by `new`, or all of them with `replace_all`."""
@@ -367,7 +366,7 @@ class Workspace:
                 self._hold({**self._files, place: _encoded(change.text)})
             except (NotConfined, FileToolError) as error:
                 return _refusal(str(error))
-        return _told(f"Changed {place}. It reads now:\n{change.around}")
+        return _success(f"Changed {place}. It reads now:\n{change.around}")
 
     def _own(self, path: str) -> str:
         place = confined(path)
@@ -402,11 +401,11 @@ class Workspace:
 def _observation(outcome: CommandOutcome, notes: list[str], seconds: float) -> Observation:
     stopped = {"timed out": f"stopped after {seconds:g} s", "flooded": "stopped: it printed more than 16 MiB"}
     how = stopped.get(outcome.stopped, f"exit code {outcome.exit_code}" if outcome.exit_code else "")
-    told = [outcome.output.rstrip("\n") or "(no output)", *(f"[{line}]" for line in (how, *notes) if line)]
-    return Observation(_bounded("\n".join(told)), ok=not how)
+    lines = [outcome.output.rstrip("\n") or "(no output)", *(f"[{line}]" for line in (how, *notes) if line)]
+    return Observation(_bounded("\n".join(lines)), ok=not how)
 
 
-def _told(text: str) -> Observation:
+def _success(text: str) -> Observation:
     return Observation(_bounded(visible_block(text)))
 
 

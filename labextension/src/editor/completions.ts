@@ -28,7 +28,7 @@ const FLAG = /(?:^|\s)(--?[\w-]*)$/;
 const REFERENCE = /(?<![\p{L}\p{N}_@])@[\p{L}\p{N}_]*$/u;
 const OPTION_LINE = /^\s*--?(?:[A-Za-z]|$)/;
 
-/** The completions at `offset`; `null` in other cells. The rules are those of `magics/notebook.py`. */
+/** The completions at `offset`; `null` in other cells. The rules are those of `magics/completion.py`. */
 export function complete(
   text: string,
   offset: number,

@@ -6,15 +6,14 @@ import hashlib
 from dataclasses import replace
 from types import SimpleNamespace
 
-import pytest
-
 from autocoder_jupyter.codemode.calls import BOX_CHARACTERS, shown_arguments
-from autocoder_jupyter.display.codemode.card import render_html as strip_html
+from autocoder_jupyter.display.code_card import render_html as strip_html
 from autocoder_jupyter.display.controls import Controls
 from autocoder_jupyter.display.live import MAX_CHARACTERS, card_html, card_text
 from autocoder_jupyter.run import events
 from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.types import Usage
+from tests.cases import each
 
 
 def after(*told: events.Event, state: CodeRun | None = None) -> CodeRun:
@@ -114,7 +113,7 @@ def test_a_table_is_told_by_its_size_first_rows_and_the_hash_of_all_rows() -> No
     assert shown.digest == shown_arguments({"table": table.copy()})[0].digest
 
 
-@pytest.mark.parametrize("value", [10**5_000, [10**5_000], "\u202eevil", b"\x00", float("nan")], ids=range(5))
+@each("value", [10**5_000, [10**5_000], "\u202eevil", b"\x00", float("nan")], ids=range(5))
 def test_every_value_can_be_shown(value: object) -> None:
     [shown] = shown_arguments({"value": value})
     assert shown.line and "\u202e" not in shown.text

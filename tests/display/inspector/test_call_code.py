@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.display.inspector.document import example
-from autocoder_jupyter.display.inspector.form import Given, call_code, call_line
+from autocoder_jupyter.display.inspector.form import Argument, call_code, call_line
 from autocoder_jupyter.types import File, InputSpec
+from tests.cases import each
 from tests.display.inspector.results import HOSTILE, MENDED
 
 INPUTS = (
@@ -17,18 +18,18 @@ INPUTS = (
     InputSpec(name="two words", type="str", required=False),
 )
 
-FRAME = Given.of_variable("sales_2025")
+FRAME = Argument.of_variable("sales_2025")
 
 
-@pytest.mark.parametrize(
+@each(
     ("given", "code"),
     [
         ({}, "growth.run()"),
-        ({"sales": FRAME, "min_orders": Given.of_value(3)}, "growth.run(sales_2025, min_orders=3)"),
-        ({"sales": FRAME, "returns": Given.of_variable("r")}, "growth.run(sales_2025, r)"),
+        ({"sales": FRAME, "min_orders": Argument.of_value(3)}, "growth.run(sales_2025, min_orders=3)"),
+        ({"sales": FRAME, "returns": Argument.of_variable("r")}, "growth.run(sales_2025, r)"),
         ({"returns": FRAME}, "growth.run(returns=sales_2025)"),  # the first one is left out
-        ({"min_orders": Given.of_value(3)}, "growth.run(min_orders=3)"),
-        ({"two words": Given.of_value("it's")}, "growth.run(**{'two words': \"it's\"})"),
+        ({"min_orders": Argument.of_value(3)}, "growth.run(min_orders=3)"),
+        ({"two words": Argument.of_value("it's")}, "growth.run(**{'two words': \"it's\"})"),
     ],
 )
 def test_the_line_says_what_was_chosen_and_no_more(given: Any, code: str) -> None:
@@ -51,7 +52,7 @@ def test_a_strangers_name_never_becomes_code(name: str) -> None:
 
 def test_what_the_line_needs_is_imported() -> None:
     inputs = (InputSpec(name="day", type="date"), InputSpec(name="source", type="File"))
-    given = {"day": Given.of_value(dt.date(2025, 1, 31)), "source": Given.of_value(File("a.csv"))}
+    given = {"day": Argument.of_value(dt.date(2025, 1, 31)), "source": Argument.of_value(File("a.csv"))}
     code = call_code("f", inputs, given)
     said: dict[str, Any] = {}
     exec(code.replace("f.run", "said.update"), {"said": said})

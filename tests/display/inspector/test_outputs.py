@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pytest
 
 from autocoder_jupyter.data.overview import excerpt
-from autocoder_jupyter.display.inspector.evidence import DOWNLOAD_BYTES, error_html, outputs_html
+from autocoder_jupyter.display.outputs import DOWNLOAD_BYTES, error_html, outputs_html
 from autocoder_jupyter.errors import SolutionError
 from autocoder_jupyter.types import Dir, Figure, File
+from tests.cases import each
 from tests.display.inspector.results import HOSTILE
 
 
@@ -53,7 +53,7 @@ def test_a_file_that_is_gone_is_said_to_be(tmp_path: Path, read: Any) -> None:
     assert "cannot be read" in read(shown(f=File(tmp_path / "gone"))).text
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "words"),
     [(3, "3"), (True, "True"), ("", "(empty)"), ({"a": [1, 2]}, "{'a': [1, 2]}"), ("x" * 9000, "+5,000")],
 )

@@ -7,13 +7,14 @@ import pytest
 
 from autocoder_jupyter.display.inspector.form import read, written
 from autocoder_jupyter.types import Dir, File, InputSpec, TypeName
+from tests.cases import each
 
 
 def spec(kind: TypeName) -> InputSpec:
     return InputSpec(name="x", type=kind)
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "text", "value"),
     [
         ("int", " 12 ", 12),
@@ -37,7 +38,7 @@ def test_a_text_is_read_as_its_type(kind: Any, text: str, value: Any) -> None:
     assert type(read(spec(kind), text)) is type(value)
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "text", "sentence"),
     [
         ("int", "3.5", "x must be a whole number, not '3.5'."),
@@ -62,7 +63,7 @@ def test_broken_json_says_where() -> None:
         read(spec("dict"), '{"a": }')
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "value"),
     [
         ("int", 5),

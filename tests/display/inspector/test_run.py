@@ -17,7 +17,7 @@ import pytest
 
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.display.inspector.form import RunForm
-from autocoder_jupyter.magics.inspection import NotebookCaller
+from autocoder_jupyter.magics.result_display import NotebookCaller
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution
 from autocoder_jupyter.types import CodeSolution, Dir, File, InputSpec, OutputSpec, Report

@@ -10,29 +10,26 @@ import pytest
 
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.display.inspector.conversation import (
-    LIVE,
-    SCHEMA_CHARACTERS,
+    CONVERSATION_LIVE,
     ConversationBounds,
     TraceBounds,
     conversation_section,
-    data_section,
-    data_tab,
-    sent_blocks,
     trace_section,
 )
+from autocoder_jupyter.display.inspector.data import SCHEMA_CHARACTERS, data_section, data_tab, sent_blocks
 from autocoder_jupyter.display.inspector.document import LOCK_LINES, environment_section, example, function_section
 from autocoder_jupyter.display.inspector.evidence import (
     attempts_section,
     attempts_with_changes,
     changes_blocks,
     evidence_section,
-    source,
 )
-from autocoder_jupyter.display.parts import MESSAGE_CHARACTERS
+from autocoder_jupyter.display.parts import MESSAGE_CHARACTERS, source_block
 from autocoder_jupyter.run.events import SampleOutputs
 from autocoder_jupyter.types import CheckOutcome, Evidence, OutputSpec, Report, Resources, Secret, TestOutcome
 from autocoder_jupyter.types.records import Glimpse
 from autocoder_jupyter.view.as_html import blocks_html
+from tests.cases import each
 from tests.display.inspector.results import MENDED, SENT, TRACED, subject
 
 NOTHING = Report(name="growth", run_id="r", prompt="p", success=False, error="No key.")
@@ -77,14 +74,14 @@ def test_what_failed_before_there_was_code_says_why(read: Any) -> None:
 
 
 def test_source_can_be_copied_inserted_and_downloaded() -> None:
-    block = blocks_html([source("print('<x>')\n", "x.py")])
+    block = blocks_html([source_block("print('<x>')\n", "x.py")])
     assert block.count("data-autocode-block") == block.count("data-autocode-source") == 1
     buttons = re.findall(r'<button type="button" class="autocode-action" data-autocode-action="(\w+)"[^>]*>', block)
     assert buttons == ["copy", "insert"]
     assert block.count("display:none") == 2  # they do nothing without the extension, which shows them
     encoded = re.search(r'download="x.py" href="data:text/x-python;base64,([^"]+)"', block)
     assert encoded and base64.b64decode(encoded[1]).decode() == "print('<x>')\n"
-    assert blocks_html([source("  \n", "x.py")]) == ""
+    assert blocks_html([source_block("  \n", "x.py")]) == ""
 
 
 # Evidence
@@ -97,7 +94,7 @@ def test_every_test_stands_with_its_sentence_and_what_it_proves(read: Any) -> No
         "test_sum",
         "12 ms",
         "two runs agree",
-        "1 of 2 passes on functions that do nothing",
+        "1 of 2 passes on stub functions, whatever the stubs return",
         "changed or removed",
         "def test_sum",
     ):
@@ -107,7 +104,7 @@ def test_every_test_stands_with_its_sentence_and_what_it_proves(read: Any) -> No
 def test_tests_that_can_fail_and_were_not_changed_are_told_too(read: Any) -> None:
     sound = changed(evidence=Evidence(tests=MENDED.evidence.tests[:1]))
     page = read(evidence_section(sound)).text
-    assert "Every test fails on some function that does nothing" in page and "No test was changed" in page
+    assert "Every test fails on some stub function" in page and "No test was changed" in page
 
 
 def test_a_failed_test_says_why_and_not_without_end(read: Any) -> None:
@@ -200,7 +197,7 @@ def test_a_long_schema_is_cut_in_the_saved_form_only(read: Any) -> None:
 
 
 def test_every_exchange_has_its_cost_and_its_words(read: Any) -> None:
-    page = read(conversation_section(MENDED, LIVE)).text
+    page = read(conversation_section(MENDED, CONVERSATION_LIVE)).text
     for words in (
         "Plan",
         "openai/m",
@@ -227,9 +224,9 @@ def test_a_saved_conversation_is_cut_and_says_where_the_whole_is(read: Any) -> N
 
 
 def test_a_report_from_disk_tells_where_the_words_are(read: Any) -> None:
-    page = read(conversation_section(changed(conversation_history=()), LIVE)).text
+    page = read(conversation_section(changed(conversation_history=()), CONVERSATION_LIVE)).text
     assert "only in the journal" in page and "journal.jsonl of version r1" in page
-    assert "The model was not asked." in read(conversation_section(NOTHING, LIVE)).text
+    assert "The model was not asked." in read(conversation_section(NOTHING, CONVERSATION_LIVE)).text
 
 
 # Environment
@@ -259,7 +256,7 @@ def test_the_environment_tells_the_limits_and_no_secret(read: Any) -> None:
     assert "Network allowed" in read(environment_section(MENDED, CallOptions(network=True))).text
 
 
-@pytest.mark.parametrize(
+@each(
     ("sandbox", "tier", "said"),
     [
         ("docker", "docker", "docker (a container without privileges): your files"),

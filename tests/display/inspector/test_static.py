@@ -9,6 +9,7 @@ from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.display.inspector.document import pending_html, render_html, render_text
 from autocoder_jupyter.types import Report
 from autocoder_jupyter.types.records import Bar, ColumnOverview, Overview
+from tests.cases import each
 from tests.display.inspector.large import large
 from tests.display.inspector.results import HOSTILE, MENDED, NASTY, SENT, TRACED, subject
 
@@ -133,8 +134,8 @@ def test_a_pending_result_is_one_line(read: Any) -> None:
         assert read(pending_html("<autocode <growth> running>", waits=waits)).text == "<autocode <growth> running>"
 
 
-@pytest.mark.parametrize("part", ["all", "code", "tests", "report", "trace"])
-@pytest.mark.parametrize("share", ["rows", "schema"])
+@each("part", ["all", "code", "tests", "report", "trace"])
+@each("share", ["rows", "schema"])
 def test_nothing_from_outside_becomes_markup(part: Any, share: str, read: Any) -> None:
     column = ColumnOverview(
         HOSTILE, HOSTILE, 0, 1, facts=((HOSTILE, HOSTILE),), drawing="ranking", bars=(Bar(HOSTILE, 3),)

@@ -11,6 +11,7 @@ from ipywidgets.widgets.widget import _instances
 from autocoder_jupyter.display.inspector.inspector import Inspector
 from autocoder_jupyter.types.interface import FoundSplit, KnownSplits, Split
 from autocoder_jupyter.types.records import Bar, ColumnOverview, Overview
+from tests.cases import each
 from tests.display.inspector.results import HOSTILE, MENDED, NASTY, TRACED, subject
 from tests.display.inspector.test_run import plain
 
@@ -152,7 +153,7 @@ def test_a_frozen_inspector_is_the_static_form_and_holds_little_else() -> None:
     assert "autocode-result" in inspector.widget.children[0].value
 
 
-@pytest.mark.parametrize("title", TITLES)
+@each("title", TITLES)
 def test_nothing_from_outside_becomes_markup(title: str, read: Any) -> None:
     overview = Overview(HOSTILE, HOSTILE, (ColumnOverview(HOSTILE, HOSTILE),))
     inspector = Inspector(subject(NASTY, overviews=lambda share: {HOSTILE: overview}), None)

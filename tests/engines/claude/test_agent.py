@@ -12,7 +12,7 @@ from typing import Any
 import pandera.pandas as pa
 import pytest
 
-from autocoder_jupyter.contracts.applying import contract_of
+from autocoder_jupyter.contracts.describing import contract_of
 from autocoder_jupyter.run.events import AgentSaid, Finished, SuiteChanged, ToolCalled, ToolEnded, TurnBegun
 from autocoder_jupyter.types import OutputSpec
 from tests.engines.claude.scripted_agent import (

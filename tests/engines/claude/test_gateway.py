@@ -27,7 +27,7 @@ from autocoder_jupyter.errors import (
     ModelUnavailable,
     UnknownModel,
 )
-from autocoder_jupyter.models.faults import Patience
+from autocoder_jupyter.models.faults import RetryPolicy
 from autocoder_jupyter.models.protocol import ModelConfig
 from autocoder_jupyter.types import Exchange, Usage
 from tests.scripted_model import Answer, Call, ScriptedModel
@@ -171,7 +171,7 @@ async def test_the_same_question_is_answered_from_the_journal_and_costs_nothing(
 async def test_a_refusal_ends_the_session_with_one_sentence(
     answer: Answer, kind: type[AutocodeError], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("autocoder_jupyter.engines.claude.gateway.Patience", lambda: Patience(tries=1))
+    monkeypatch.setattr("autocoder_jupyter.engines.claude.gateway.RetryPolicy", lambda: RetryPolicy(tries=1))
     async with at_work(tmp_path, [answer]) as (desk, _):
         assert (await desk.ask("hi")).status_code == 400
         fault = desk.gateway.fault.result()

@@ -15,7 +15,7 @@ import pytest
 from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.engines.claude import wire
 from autocoder_jupyter.errors import BudgetSpent, ModelError, ModelUnavailable, UnusableAnswer
-from autocoder_jupyter.models.faults import CUT_OFF, Patience
+from autocoder_jupyter.models.faults import CUT_OFF, RetryPolicy
 from autocoder_jupyter.models.protocol import SLACK, most_bytes
 from autocoder_jupyter.types import Usage
 from tests.engines.claude.test_gateway import Desk, at_work
@@ -45,7 +45,8 @@ YES = piece("text", "yes")
 @pytest.fixture(autouse=True)
 def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "the-key")
-    monkeypatch.setattr("autocoder_jupyter.engines.claude.gateway.Patience", lambda: Patience(tries=2, first=0.001))
+    policy = RetryPolicy(tries=2, first=0.001)
+    monkeypatch.setattr("autocoder_jupyter.engines.claude.gateway.RetryPolicy", lambda: policy)
 
 
 def endless(start: bytes, *parts: bytes, pace: float = 0.0) -> Wire:

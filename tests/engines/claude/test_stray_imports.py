@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from autocoder_jupyter.engines.claude.prompts import stray_import
+from autocoder_jupyter.engines.claude.agent import stray_import
+from tests.cases import each
 
 PATHS = ["solution.py", "tests.py", "helpers.py", "pkg/__init__.py", "pkg/deep.py", "data/sales.csv"]
 
@@ -22,6 +23,6 @@ def test_an_import_of_another_file_is_named(source: str, module: str) -> None:
     assert told.startswith(f"solution.py imports {module}, another file of the workspace")
 
 
-@pytest.mark.parametrize("source", ["import pandas, json", "from solution import run", "import data", "def ("])
+@each("source", ["import pandas, json", "from solution import run", "import data", "def ("])
 def test_packages_and_the_function_itself_are_no_such_file(source: str) -> None:
     assert stray_import({"tests.py": source}, PATHS) == ""

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-import pytest
-
-from autocoder_jupyter.engines.claude.agent import OUTSIDE, SuiteWatch
+from autocoder_jupyter.engines.claude.suite_watch import OUTSIDE, SuiteWatch
+from tests.cases import each
 
 FIRST = '''import pandas as pd
 import pytest
@@ -42,7 +41,7 @@ def changed(*versions: str) -> tuple[str, ...]:
     return watch.changed
 
 
-@pytest.mark.parametrize(
+@each(
     ("before", "after", "names"),
     [
         ("3.0)", "3.5)", ("test_sum",)),
@@ -68,7 +67,7 @@ def test_a_test_that_is_not_as_it_was_first_written_is_named_whatever_ran(
     assert changed(FIRST, FIRST.replace(before, after)) == names
 
 
-@pytest.mark.parametrize(
+@each(
     "new",
     [
         "from helper import *",

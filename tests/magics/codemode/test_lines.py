@@ -82,7 +82,7 @@ def test_remove_removes_the_record(answered: Any, here: Path) -> None:
 
 
 def test_a_name_that_is_a_function_now_is_one_again(answered: Any) -> None:
-    from autocoder_jupyter.magics.line.information import is_answer
+    from autocoder_jupyter.magics.notebook import is_answer
 
     room = answered.shell.magics_manager.registry["AutocodeMagics"].notebook
     assert is_answer(room, "dearest")
@@ -102,7 +102,7 @@ def test_the_panel_is_told_of_it(answered: Any) -> None:
 
 
 def test_completion_offers_functions_and_conversations(answered: Any) -> None:
-    from autocoder_jupyter.magics.notebook import complete
+    from autocoder_jupyter.magics.completion import complete
 
     room = answered.shell.magics_manager.registry["AutocodeMagics"].notebook
 

@@ -8,14 +8,13 @@ from collections.abc import Iterator
 import pytest
 
 from autocoder_jupyter.sandbox.host.pool import Pool
-from autocoder_jupyter.sandbox.local import forks
-from autocoder_jupyter.sandbox.local import sandbox as local_probe
+from autocoder_jupyter.sandbox.local import forks, trial
 from autocoder_jupyter.sandbox.local.confinement.process import tier_named
 from autocoder_jupyter.sandbox.protocol import Environment, Sandbox, Worker, WorkerLimits, WorkerSpec
 from tests.sandbox.sandboxes import EACH, SECONDS, base_environment, open_sandbox
 
 if only := os.environ.get("AUTOCODE_TEST_TIER"):  # run the suites on a weaker tier than the strongest one
-    local_probe.TIERS = (tier_named(only),)  # type: ignore[attr-defined]
+    trial.TIERS = (tier_named(only),)  # type: ignore[attr-defined]
 
 LIMITS = WorkerLimits(
     cpu=1.0, memory=600 * 2**20, seconds=SECONDS, processes=48, disk=48 * 2**20, output_bytes=64 * 2**20

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from autocoder_jupyter.sandbox.docker.engine import DockerEngine
+from autocoder_jupyter.sandbox.docker.environments import KIND, REPOSITORY, clear_images, use_file
 from autocoder_jupyter.sandbox.docker.images import find_image
-from autocoder_jupyter.sandbox.docker.layers import KIND, REPOSITORY, use_file
-from autocoder_jupyter.sandbox.docker.sandbox import clear_images
 from autocoder_jupyter.sandbox.environments import installed
 
 pytestmark = pytest.mark.docker

@@ -12,19 +12,22 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.errors import Cancelled, PackageError
-from autocoder_jupyter.sandbox.docker import DockerSandbox, layers
+from autocoder_jupyter.sandbox.docker import DockerSandbox, environments
 from autocoder_jupyter.sandbox.docker.container import ContainerStart, run_once
 from autocoder_jupyter.sandbox.docker.engine import DockerEngine
-from autocoder_jupyter.sandbox.docker.images import Base, Image, find_base, find_image
-from autocoder_jupyter.sandbox.docker.layers import Recipe, compile_step, dockerfile, path_line
-from autocoder_jupyter.sandbox.docker.trial import (
-    ImageTrial,
-    authorities,
+from autocoder_jupyter.sandbox.docker.environments import (
+    Recipe,
+    apt_error,
+    build_network,
     check_system_packages,
-    network,
-    package_error,
-    proxies,
+    compile_step,
+    dockerfile,
+    host_authorities,
+    host_proxies,
+    path_line,
 )
+from autocoder_jupyter.sandbox.docker.images import Base, Image, find_base, find_image
+from autocoder_jupyter.sandbox.docker.trial import ImageTrial
 from autocoder_jupyter.sandbox.environments import locking
 from autocoder_jupyter.sandbox.environments.locking import pin_of
 from autocoder_jupyter.sandbox.protocol import BuildWatch, CancellationToken, Environment, EnvironmentSpec, WorkerLimits
@@ -63,26 +66,27 @@ def test_debian_packages_come_in_order_and_once() -> None:
 
 
 def test_proxies_and_authorities_of_the_host_go_into_the_build(tmp_path: Path) -> None:
-    found = proxies({"HTTPS_PROXY": "http://proxy:3128", "no_proxy": "localhost"})
+    found = host_proxies({"HTTPS_PROXY": "http://proxy:3128", "no_proxy": "localhost"})
     assert found == {
         "https_proxy": "http://proxy:3128",
         "HTTPS_PROXY": "http://proxy:3128",
         "no_proxy": "localhost",
         "NO_PROXY": "localhost",
     }
-    assert network(found) is None and network(proxies({"http_proxy": "http://127.0.0.1:3128"})) == "host"
+    assert build_network(found) is None
+    assert build_network(host_proxies({"http_proxy": "http://127.0.0.1:3128"})) == "host"
     bundle = tmp_path / "bundle.pem"
     bundle.write_bytes(b"certificates")
-    assert authorities({"SSL_CERT_FILE": str(tmp_path / "gone"), "CURL_CA_BUNDLE": str(bundle)}) == b"certificates"
-    assert authorities({}) is None
+    assert host_authorities({"SSL_CERT_FILE": str(tmp_path / "gone"), "CURL_CA_BUNDLE": str(bundle)}) == b"certificates"
+    assert host_authorities({}) is None
 
 
 def test_what_apt_says_becomes_an_error_with_the_package() -> None:
-    assert package_error("100", "E: Package 'gone' has no installation candidate\n").package == "gone"
-    assert package_error("100", "E: Version '9' for 'curl' was not found\n").package == "curl"
-    unreachable = package_error("100", "W: Failed to fetch http://mirror  Temporary failure resolving\nE: Some\n")
+    assert apt_error("100", "E: Package 'gone' has no installation candidate\n").package == "gone"
+    assert apt_error("100", "E: Version '9' for 'curl' was not found\n").package == "curl"
+    unreachable = apt_error("100", "W: Failed to fetch http://mirror  Temporary failure resolving\nE: Some\n")
     assert unreachable.package is None and "mirror cannot be reached" in unreachable.what
-    assert "no space left" in str(package_error("no space left on device", ""))
+    assert "no space left" in str(apt_error("no space left on device", ""))
 
 
 def test_the_steps_put_system_packages_below_and_give_the_user_back(tmp_path: Path) -> None:
@@ -174,7 +178,7 @@ def test_nothing_of_a_package_runs_while_its_image_is_built(
         parent = find_image(client, environment.location)
         assert parent is not None
         eager = locking.lock(EnvironmentSpec((), (3, 11), lock=("eager==1.0",)), platform=base.platform)
-        layers._build(engine, base, Recipe(name, parent, eager, eager), BuildWatch())
+        environments._build(engine, base, Recipe(name, parent, eager, eager), BuildWatch())
         look = "import glob, os, eager; os.write(1, repr((eager.version, glob.glob('/ran*'))).encode())"
         start = ContainerStart(engine, name, look, WorkerLimits(), role="trial")
         assert run_once(start, base.trial.transport, seconds=30) == b"('1.0', [])"
@@ -222,13 +226,13 @@ def test_a_stopped_build_ends_in_the_engine_too_and_leaves_no_layer(
         threading.Event(),
     )
     steps = f"FROM {base.image.id}\nRUN touch /somewhere\nRUN sleep 123.456\n"
-    monkeypatch.setattr(layers, "dockerfile", lambda *_: steps)
+    monkeypatch.setattr(environments, "dockerfile", lambda *_: steps)
     ended: list[Exception] = []
 
     def build() -> None:
         try:
-            recipe = layers.Recipe("autocode-test-stopped:1", base.image, (), ())
-            layers._build(
+            recipe = environments.Recipe("autocode-test-stopped:1", base.image, (), ())
+            environments._build(
                 engine, base, recipe, BuildWatch(lambda line: sleeps.set() if "123.456" in line else None, token)
             )
         except Exception as error:

@@ -12,7 +12,7 @@ import pytest
 from autocoder_jupyter.sandbox.docker import DockerSandbox
 from autocoder_jupyter.sandbox.docker.container import ContainerProcess
 from autocoder_jupyter.sandbox.docker.engine import DockerEngine
-from autocoder_jupyter.sandbox.host import pool as memory
+from autocoder_jupyter.sandbox.host import capacity
 from autocoder_jupyter.sandbox.host.channel import ChannelWorker
 from autocoder_jupyter.sandbox.host.pool import Pool
 from autocoder_jupyter.sandbox.protocol import Environment, Worker, WorkerLimits, WorkerSpec
@@ -137,10 +137,10 @@ def test_there_is_none_where_the_engine_is_elsewhere_or_memory_is_short(
     engine: DockerEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sandbox = DockerSandbox()
-    monkeypatch.setattr(memory, "FREE_FOR_SPARE", 0)
+    monkeypatch.setattr(capacity, "FREE_FOR_SPARE", 0)
     assert sandbox.affords_spare() == engine.same_host
     with monkeypatch.context() as patched:
-        patched.setattr(memory, "FREE_FOR_SPARE", 1 << 60)
+        patched.setattr(capacity, "FREE_FOR_SPARE", 1 << 60)
         assert not sandbox.affords_spare()
     sandbox._engine = DockerEngine("ssh://far", "a test", "1", "1.41", "amd64", "Docker")
     assert not sandbox.affords_spare()

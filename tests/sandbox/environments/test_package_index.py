@@ -12,7 +12,7 @@ from autocoder_jupyter.sandbox.environments.uv import (
     UvSettings,
     find_uv,
     folder_indexes,
-    package_index_index_identity,
+    hash_of_indexes,
     pip_settings,
     uv_settings,
 )
@@ -185,7 +185,7 @@ def test_what_a_folder_wants_takes_the_place_of_pips_and_leaves_the_persons_vari
 
 def test_the_identity_of_an_index_hangs_on_its_address_and_not_on_credentials(home: Path) -> None:
     def identity(**environ: str) -> str:
-        return package_index_index_identity({"HOME": str(home), **environ}, UvSettings({}))
+        return hash_of_indexes({"HOME": str(home), **environ}, UvSettings({}))
 
     assert identity() == ""
     one = identity(UV_DEFAULT_INDEX="https://one.example/simple")
@@ -209,7 +209,7 @@ def test_every_file_that_uv_reads_belongs_to_the_identity_of_an_index(tmp_path: 
         "XDG_CONFIG_DIRS": str(tmp_path / "all"),
     }
     for number, folder in enumerate(("own", "all")):
-        before = package_index_index_identity(environ, UvSettings({}))
+        before = hash_of_indexes(environ, UvSettings({}))
         path = tmp_path / folder / "uv" / "uv.toml"
         path.parent.mkdir(parents=True)
         (tmp_path / f"wheels{number}").mkdir()
@@ -218,7 +218,7 @@ def test_every_file_that_uv_reads_belongs_to_the_identity_of_an_index(tmp_path: 
             [find_uv(), "pip", "compile", "-", "--no-cache"], input="six", text=True, capture_output=True, env=environ
         )
         assert "six was not found in the provided package locations" in " ".join(asked.stderr.split())
-        assert package_index_index_identity(environ, UvSettings({})) != before
+        assert hash_of_indexes(environ, UvSettings({})) != before
         path.unlink()
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.errors import EngineGone, OutOfMemory, SandboxError, SandboxUnavailable
-from autocoder_jupyter.sandbox.host import pool
-from autocoder_jupyter.sandbox.host.pool import enough_for_spare, start_within
+from autocoder_jupyter.sandbox.host import capacity
+from autocoder_jupyter.sandbox.host.capacity import enough_for_spare, start_within
 from autocoder_jupyter.sandbox.protocol import WorkerLimits
 
 MEBIBYTE = 2**20
@@ -94,7 +94,7 @@ def test_enough_memory_is_none_of_its_business() -> None:
 def test_a_spare_is_for_machines_with_memory_left(
     told: str, enough: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pool, "_MEMORY", tmp_path / "meminfo")
+    monkeypatch.setattr(capacity, "_MEMORY", tmp_path / "meminfo")
     assert not enough_for_spare()
     (tmp_path / "meminfo").write_text(told)
     assert enough_for_spare() == enough

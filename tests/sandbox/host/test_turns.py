@@ -66,7 +66,7 @@ def test_decoding(monkeypatch: pytest.MonkeyPatch, value: Any, expected: bool) -
 def test_a_turn_that_does_not_come_is_not_waited_for() -> None:
     """A user's object calls a function on another thread, and waits for it, while its table is encoded."""
     program = Program(code="", inputs=(InputSpec(name="x", type="DataFrame"),), outputs=())
-    with replies.to_encode(SMALL):
+    with replies.encoding_turn(SMALL):
         thread = threading.Thread(target=lambda: pack_arguments(program, {"x": SMALL}))
         thread.start()
         thread.join(20)

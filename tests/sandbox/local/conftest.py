@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from autocoder_jupyter.sandbox.local import sandbox as local_probe
+from autocoder_jupyter.sandbox.local import trial
 from autocoder_jupyter.sandbox.protocol import Environment
 from tests.sandbox.sandboxes import base_spec, open_sandbox
 
@@ -18,4 +18,4 @@ def environment() -> Environment:
 @pytest.fixture
 def forgetful_probe(monkeypatch: pytest.MonkeyPatch) -> None:
     """The next trial is a new one."""
-    monkeypatch.setattr(local_probe, "_answer", None)
+    monkeypatch.setattr(trial, "_answer", None)

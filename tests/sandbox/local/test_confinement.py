@@ -20,13 +20,13 @@ from pathlib import Path
 import pytest
 
 from autocoder_jupyter.errors import SandboxUnavailable
-from autocoder_jupyter.sandbox.local import sandbox
-from autocoder_jupyter.sandbox.local import sandbox as local_probe
-from autocoder_jupyter.sandbox.local.confinement import rules
+from autocoder_jupyter.sandbox.local import trial
+from autocoder_jupyter.sandbox.local.confinement import kernel_features
 from autocoder_jupyter.sandbox.local.confinement.process import TIERS, ConfinementTier
-from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox, _start_trial, read_all
+from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox, _start_trial
+from autocoder_jupyter.sandbox.local.trial import read_all
 from autocoder_jupyter.sandbox.protocol import Environment, WorkerLimits, WorkerSpec
-from autocoder_jupyter.sandbox.worker.bpf import number_of
+from autocoder_jupyter.sandbox.worker.lockdown import number_of
 
 pytestmark = [
     pytest.mark.local_sandbox,
@@ -183,7 +183,7 @@ MUST_HOLD = os.environ.get("AUTOCODE_TEST_TIERS", "").split(",")
 def patience() -> Iterator[None]:
     """A busy emulated machine needs more time for the trial than a user would wait."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sandbox, "_SECONDS", 600.0)
+        patch.setattr(trial, "_SECONDS", 600.0)
         yield
 
 
@@ -202,7 +202,7 @@ def said(
     """The result of each attempt in a worker of one tier; all run once, in one worker."""
     tier: ConfinementTier = request.param
     if tier.name not in said_by_tier:
-        refusal = local_probe._beforehand(tier, rules.version()) or local_probe._refusal(_start_trial, tier)
+        refusal = trial._beforehand(tier, kernel_features.landlock_version()) or trial._refusal(_start_trial, tier)
         with ExitStack() as stack:
             outside = tmp_path_factory.mktemp("outside")
             said_by_tier[tier.name] = refusal or _tried(stack, tier, outside)
@@ -240,7 +240,7 @@ def _tried(stack: ExitStack, tier: ConfinementTier, outside: Path) -> dict[str, 
         "segment": segment,
         "queue": queue,
         "semaphore": semaphore,
-        "own_truncate": tier.namespaces or rules.version() >= 3,
+        "own_truncate": tier.namespaces or kernel_features.landlock_version() >= 3,
         "numbers": {name: number_of(name, MACHINE) for name in CALLED},
         "tries": ATTACKS | SEEN | ALLOWED | EVERYBODY,
     }
@@ -303,9 +303,11 @@ def test_namespaces_hide_whether_a_file_or_a_process_exists(
     assert (said[what] == "done") != tier.namespaces
 
 
-@pytest.mark.skipif(os.geteuid() != 0 or rules.version() > 0, reason="for root, on a kernel without Landlock")
+@pytest.mark.skipif(
+    os.geteuid() != 0 or kernel_features.landlock_version() > 0, reason="for root, on a kernel without Landlock"
+)
 def test_root_runs_nothing_where_there_is_no_landlock(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(local_probe, "_answer", None)
+    monkeypatch.setattr(trial, "_answer", None)
     probe = LocalSandbox().probe()
     assert not probe.available
     assert "a user other than root" in probe.reason
@@ -315,7 +317,7 @@ def test_root_runs_nothing_where_there_is_no_landlock(monkeypatch: pytest.Monkey
 
 def test_what_a_version_of_landlock_lacks_is_in_the_filter() -> None:
     def refused(version: int) -> set[str]:
-        return {rule.call for rule in rules.rules(network=False, landlock=version, namespaces=False)}
+        return {rule.call for rule in kernel_features.filter_rules(network=False, landlock=version, namespaces=False)}
 
     assert {"truncate"} <= refused(2) - refused(3)
     assert {"kill", "tgkill"} <= refused(5) - refused(6)

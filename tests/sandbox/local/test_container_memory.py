@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from autocoder_jupyter.sandbox.local import container_memory, limits, usage
-from autocoder_jupyter.sandbox.local import sandbox as local_probe
-from autocoder_jupyter.sandbox.local.confinement import rules
+from autocoder_jupyter.sandbox.local import control_groups, limits, process_tree, trial
+from autocoder_jupyter.sandbox.local.confinement import kernel_features
 from autocoder_jupyter.sandbox.local.confinement.process import TIERS, ConfinementTier
 from autocoder_jupyter.sandbox.local.sandbox import _start_trial
 from tests.sandbox.local.test_confinement import MUST_HOLD
@@ -29,7 +28,7 @@ NO_LIMIT = {1: str(0x7FFFFFFFFFFFF000), 2: "max"}
 @pytest.fixture(params=GROUP_FILES, ids=lambda version: f"version {version}")
 def version(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> int:
     """The version of the container's control group; `describe` writes its files."""
-    monkeypatch.setattr(container_memory, "_GROUPS", tmp_path)
+    monkeypatch.setattr(control_groups, "_GROUPS", tmp_path)
     (tmp_path / "memory").mkdir()
     made: int = request.param
     return made
@@ -59,13 +58,13 @@ def test_a_worker_that_fills_its_container_is_noticed(
     tmp_path: Path, version: int, limit: int, used: int, cache: int, worker: int, told: bool
 ) -> None:
     describe(tmp_path, version, str(limit * MIB), used * MIB, cache * MIB)
-    found = container_memory.exceeded_by(lambda most: worker * MIB > most)
+    found = control_groups.memory_exceeded_by(lambda most: worker * MIB > most)
     assert found == (limit * MIB if told else None)
 
 
 def test_doctor_names_the_limit_of_a_container(tmp_path: Path, version: int) -> None:
     describe(tmp_path, version, str(1024 * MIB), 0, 0)
-    assert "1024 MiB" in local_probe.TierTrial(TIERS[0]).probe().details["limits"]
+    assert "1024 MiB" in trial.TierTrial(TIERS[0]).probe().details["limits"]
 
 
 @pytest.mark.parametrize(
@@ -76,7 +75,7 @@ def test_doctor_names_the_limit_of_a_container(tmp_path: Path, version: int) -> 
 def test_the_limit_of_every_group_around_the_notebook_counts(
     tmp_path: Path, version: int, own: str, told: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(container_memory, "_OWN", tmp_path / "own")
+    monkeypatch.setattr(control_groups, "_OWN", tmp_path / "own")
     (tmp_path / "own").write_text(f"5:pids:/elsewhere\n{'4:memory' if version == 1 else '0:'}:{own}\n")
     describe(tmp_path, version, NO_LIMIT[version], 2**40, 0)
     place = tmp_path / "memory" if version == 1 else tmp_path
@@ -85,19 +84,19 @@ def test_the_limit_of_every_group_around_the_notebook_counts(
     limit, used, statistics = (Path(file).name for file in GROUP_FILES[version][:3])
     for file, text in {limit: str(1024 * MIB), used: str(1000 * MIB), statistics: ""}.items():
         (place / "job" / file).write_text(text)
-    assert container_memory.exceeded_by(lambda _: True) == (1024 * MIB if told else None)
-    assert container_memory.limit() == (1024 * MIB if told else None)
+    assert control_groups.memory_exceeded_by(lambda _: True) == (1024 * MIB if told else None)
+    assert control_groups.memory_limit() == (1024 * MIB if told else None)
 
 
 def test_without_a_limit_nothing_is_exceeded(tmp_path: Path, version: int) -> None:
     describe(tmp_path, version, NO_LIMIT[version], 2**40, 0)
-    assert container_memory.exceeded_by(lambda _: True) is None
-    assert "MiB" not in local_probe.TierTrial(TIERS[0]).probe().details["limits"]
+    assert control_groups.memory_exceeded_by(lambda _: True) is None
+    assert "MiB" not in trial.TierTrial(TIERS[0]).probe().details["limits"]
 
 
 def test_without_control_groups_nothing_is_exceeded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(container_memory, "_GROUPS", tmp_path / "missing")
-    assert container_memory.exceeded_by(lambda _: True) is None
+    monkeypatch.setattr(control_groups, "_GROUPS", tmp_path / "missing")
+    assert control_groups.memory_exceeded_by(lambda _: True) is None
 
 
 def test_a_tree_that_fills_its_container_is_ended_for_memory(tmp_path: Path, version: int) -> None:
@@ -118,13 +117,13 @@ def test_a_tree_that_fills_its_container_is_ended_for_memory(tmp_path: Path, ver
 # Namespaces alone do not confine root.
 @pytest.mark.parametrize("tier", [tier for tier in TIERS if tier.landlock or os.geteuid()], ids=lambda tier: tier.name)
 def test_the_kernel_would_kill_a_worker_before_the_notebook(tier: ConfinementTier) -> None:
-    if refusal := local_probe._beforehand(tier, rules.version()) or local_probe._refusal(_start_trial, tier):
+    if refusal := trial._beforehand(tier, kernel_features.landlock_version()) or trial._refusal(_start_trial, tier):
         assert tier.name not in MUST_HOLD, refusal
         pytest.skip(refusal)
     process = _start_trial(tier, ["-I", "-S", "-B", "-c", "import time; print('ready', flush=True); time.sleep(600)"])
     try:
         os.read(process.data.fileno(), 4096)
-        (worker,) = usage.descendants(process.supervisor.pid)
+        (worker,) = process_tree.descendants(process.supervisor.pid)
         assert int(Path(f"/proc/{worker}/oom_score_adj").read_text("ascii")) == 1000
     finally:
         process.kill()

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from autocoder_jupyter.sandbox.local import container_memory, sandbox
-from autocoder_jupyter.sandbox.local import sandbox as local_probe
-from autocoder_jupyter.sandbox.local.container_memory import ControlGroup, NotDelegated
+from autocoder_jupyter.sandbox.local import control_groups, trial
+from autocoder_jupyter.sandbox.local.control_groups import ControlGroup, NotDelegated
 from autocoder_jupyter.sandbox.local.process import LocalProcess
-from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox, _start_trial, read_all
+from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox, _start_trial
+from autocoder_jupyter.sandbox.local.trial import read_all
 from autocoder_jupyter.sandbox.protocol import WorkerLimits
 from tests.sandbox.sandboxes import SECONDS, open_sandbox
 
@@ -46,12 +46,12 @@ def machine(tmp_path: Path, *, mount: str = "cgroup2", controllers: str = "cpu m
 
 @pytest.fixture
 def no_systemd(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(container_memory, "_SYSTEMD", Path("/nowhere"))
+    monkeypatch.setattr(control_groups, "_SYSTEMD", Path("/nowhere"))
 
 
 @pytest.mark.usefixtures("no_systemd")
 def test_the_nearest_group_that_hands_both_controllers_down_is_taken(tmp_path: Path) -> None:
-    assert container_memory.delegated(machine(tmp_path)) == str(tmp_path / "groups/user")
+    assert control_groups.delegated(machine(tmp_path)) == str(tmp_path / "groups/user")
 
 
 @pytest.mark.usefixtures("no_systemd")
@@ -66,7 +66,7 @@ def test_the_nearest_group_that_hands_both_controllers_down_is_taken(tmp_path: P
 )
 def test_where_there_is_none_the_reason_is_told(tmp_path: Path, otherwise: dict[str, str], words: str) -> None:
     with pytest.raises(NotDelegated, match=words):
-        container_memory.delegated(machine(tmp_path, **otherwise))
+        control_groups.delegated(machine(tmp_path, **otherwise))
 
 
 @pytest.mark.usefixtures("no_systemd")
@@ -74,20 +74,20 @@ def test_a_group_of_another_user_is_none_of_ours(tmp_path: Path, monkeypatch: py
     proc = machine(tmp_path)
     monkeypatch.setattr(os, "geteuid", lambda: 12345)
     with pytest.raises(NotDelegated):
-        container_memory.delegated(proc)
+        control_groups.delegated(proc)
 
 
 def test_where_systemd_runs_the_machine_a_user_is_told_the_way_and_root_gets_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(container_memory, "_SYSTEMD", tmp_path)
+    monkeypatch.setattr(control_groups, "_SYSTEMD", tmp_path)
     proc = machine(tmp_path, controllers="")
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(NotDelegated, match="systemd-run --user --scope"):
-        container_memory.delegated(proc)
+        control_groups.delegated(proc)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     with pytest.raises(NotDelegated, match="systemd manages"):
-        container_memory.delegated(proc)
+        control_groups.delegated(proc)
 
 
 # A real group
@@ -97,9 +97,9 @@ def test_where_systemd_runs_the_machine_a_user_is_told_the_way_and_root_gets_non
 def parent() -> str:
     """The folder for the groups of workers. Skips the test with the reason if there is none."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sandbox, "_SECONDS", max(60.0, SECONDS))  # a busy emulated machine needs more than a minute
+        patch.setattr(trial, "_SECONDS", max(60.0, SECONDS))  # a busy emulated machine needs more than a minute
         open_sandbox("local")
-        found = local_probe.probe_trial(_start_trial)
+        found = trial.tier_trial(_start_trial)
     if not found.group:
         assert "AUTOCODE_TEST_CONTROL_GROUP" not in os.environ, found.not_counted
         pytest.skip(f"no control groups here: {found.not_counted}")
@@ -109,16 +109,16 @@ def parent() -> str:
 @pytest.fixture
 def nothing_left(parent: str) -> Iterator[None]:
     """Check that no group of a worker remains."""
-    before = set(container_memory._control_group_groups(Path(parent)))
+    before = set(control_groups._worker_groups(Path(parent)))
     yield
     deadline = time.monotonic() + 30
-    while (left := set(container_memory._control_group_groups(Path(parent))) - before) and time.monotonic() < deadline:
+    while (left := set(control_groups._worker_groups(Path(parent))) - before) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not left
 
 
 def run(parent: str, script: str, limits: WorkerLimits) -> LocalProcess:
-    tier = local_probe.probe_trial(_start_trial).tier
+    tier = trial.tier_trial(_start_trial).tier
     assert tier is not None
     return _start_trial(tier, ["-I", "-S", "-B", "-c", script], limits, parent)
 
@@ -197,7 +197,7 @@ def test_a_group_that_nobody_locks_any_more_is_removed_by_the_next_worker(
     parent: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The state after a notebook and its supervisor were both killed."""
-    abandoned = Path(parent, f"{container_memory.PREFIX}abandoned")
+    abandoned = Path(parent, f"{control_groups.PREFIX}abandoned")
     abandoned.mkdir()
     lost = os.fork()
     if not lost:
@@ -205,14 +205,14 @@ def test_a_group_that_nobody_locks_any_more_is_removed_by_the_next_worker(
         time.sleep(600)
     while str(lost) not in (abandoned / "cgroup.procs").read_text().split():
         time.sleep(0.01)
-    container_memory._remove_abandoned(Path(parent))
+    control_groups._remove_abandoned(Path(parent))
     assert abandoned.exists()  # it is young
-    monkeypatch.setattr(container_memory, "_YOUNG_SECONDS", -1)
-    locked = ControlGroup(parent, f"{container_memory.PREFIX}locked")
+    monkeypatch.setattr(control_groups, "_YOUNG_SECONDS", -1)
+    locked = ControlGroup(parent, f"{control_groups.PREFIX}locked")
     locked.make(memory=100 * MIB, processes=10)
     assert not abandoned.exists()
     assert os.waitpid(lost, 0)[1] == signal.SIGKILL
-    container_memory._remove_abandoned(Path(parent))
+    control_groups._remove_abandoned(Path(parent))
     assert locked.path.exists()
     locked.end()
     assert not locked.path.exists()
@@ -230,8 +230,8 @@ def test_where_no_group_can_be_made_the_reason_is_told(monkeypatch: pytest.Monke
     def refuse() -> str:
         raise NotDelegated("no such group")
 
-    monkeypatch.setattr(local_probe, "_answer", None)
-    monkeypatch.setattr(sandbox, "delegated", refuse)
+    monkeypatch.setattr(trial, "_answer", None)
+    monkeypatch.setattr(trial, "delegated", refuse)
     limits = LocalSandbox().probe().details["limits"]
     assert "a supervisor checks" in limits
     assert "no such group" in limits

@@ -14,9 +14,8 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.sandbox.local import forks, usage
-from autocoder_jupyter.sandbox.local import sandbox as local_probe
-from autocoder_jupyter.sandbox.local.confinement import rules
+from autocoder_jupyter.sandbox.local import forks, process_tree, trial
+from autocoder_jupyter.sandbox.local.confinement import kernel_features
 from autocoder_jupyter.sandbox.local.confinement.process import TIERS, ConfinementTier
 from autocoder_jupyter.sandbox.local.forks import LoadingProcess, NotForked
 from autocoder_jupyter.sandbox.local.messages import FORKS, Share
@@ -66,7 +65,7 @@ arrive()
 @pytest.fixture(params=[tier for tier in TIERS if tier.landlock or os.geteuid()], ids=lambda tier: tier.name)
 def tier(request: pytest.FixtureRequest) -> ConfinementTier:
     tier: ConfinementTier = request.param
-    refusal = local_probe._beforehand(tier, rules.version()) or local_probe._refusal(_start_trial, tier)
+    refusal = trial._beforehand(tier, kernel_features.landlock_version()) or trial._refusal(_start_trial, tier)
     if refusal:
         pytest.skip(f"{tier.name} does not hold here: {refusal}")
     return tier
@@ -208,13 +207,13 @@ def test_a_worker_reaches_neither_the_loading_process_nor_a_sibling(tier: Confin
     sibling, attacker = process.fork(SHARE), process.fork(SHARE)
     try:
         # With Landlock alone, a process id that no process has replaces that of another loading process.
-        loader = usage.children(process.supervisor.pid)[0]
-        first, second = sorted(usage.children(loader))
+        loader = process_tree.children(process.supervisor.pid)[0]
+        first, second = sorted(process_tree.children(loader))
         assert tell(sibling, {"folder": sibling.folder, "processes": {}})
         processes = {"loading process": number_inside(loader), "sibling": number_inside(first)}
         said = tell(attacker, {"folder": attacker.folder, "processes": processes})
         assert not {name for name, answer in said.items() if answer == "done"}
-        assert not any(map(usage.is_zombie, (loader, first, second)))
+        assert not any(map(process_tree.is_zombie, (loader, first, second)))
         assert os.getpriority(os.PRIO_PROCESS, first) == os.getpriority(os.PRIO_PROCESS, second)
         assert [file.name for file in Path(sibling.folder).iterdir()] == ["mine"]
         another = process.fork(SHARE)
@@ -231,15 +230,15 @@ def test_what_a_worker_leaves_running_without_a_parent_ends_with_it_and_harms_no
     other, leaver = process.fork(SHARE), process.fork(SHARE)
     assert tell(leaver, {}) == "x"
     leaver.kill()
-    loader = usage.children(process.supervisor.pid)[0]
+    loader = process_tree.children(process.supervisor.pid)[0]
     try:
         assert tell(other, {}) == "x"
-        assert not usage.is_zombie(loader)
+        assert not process_tree.is_zombie(loader)
     finally:
         other.kill()
-    below = usage.descendants(process.supervisor.pid)
+    below = process_tree.descendants(process.supervisor.pid)
     assert gone(process.supervisor.pid, seconds=30)
-    assert all(map(usage.is_zombie, below))
+    assert all(map(process_tree.is_zombie, below))
 
 
 # How it ends
@@ -251,18 +250,18 @@ WAITING = LOADED + FORKED + "os.setsid()\nsay('here')\ntime.sleep(600)\n"
 def test_it_ends_soon_after_its_last_worker_and_leaves_nothing() -> None:
     process = loading(WAITING)
     worker = process.fork(SHARE)
-    below = usage.descendants(process.supervisor.pid)
+    below = process_tree.descendants(process.supervisor.pid)
     assert len(below) == 2
     worker.kill()
     assert gone(process.supervisor.pid, seconds=forks.IDLE_SECONDS + 30)
-    assert all(map(usage.is_zombie, below))
+    assert all(map(process_tree.is_zombie, below))
     assert not Path(worker.folder).parent.exists()
 
 
 def test_its_death_is_told_by_its_workers_and_is_not_the_programs_fault() -> None:
     process = loading(WAITING)
     worker = process.fork(SHARE)
-    os.kill(usage.children(process.supervisor.pid)[0], 9)
+    os.kill(process_tree.children(process.supervisor.pid)[0], 9)
     ended(worker)
     assert worker.exit_reason().engine_gone
     worker.kill()
@@ -272,7 +271,7 @@ def test_its_death_is_told_by_its_workers_and_is_not_the_programs_fault() -> Non
 def test_the_end_of_its_supervisor_ends_all_workers() -> None:
     process = loading(WAITING)
     worker = process.fork(SHARE)
-    below = usage.descendants(process.supervisor.pid)
+    below = process_tree.descendants(process.supervisor.pid)
     os.kill(process.supervisor.pid, signal.SIGKILL)
     ended(worker)
     assert worker.exit_reason().engine_gone
@@ -384,10 +383,10 @@ def test_a_worker_that_is_told_anothers_folder_reaches_nothing_in_it(
     environment: Environment, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tier,) = [tier for tier in TIERS if tier.name == name]
-    if local_probe._beforehand(tier, rules.version()) or local_probe._refusal(_start_trial, tier):
+    if trial._beforehand(tier, kernel_features.landlock_version()) or trial._refusal(_start_trial, tier):
         pytest.skip(f"{name} does not hold here")
-    monkeypatch.setattr(local_probe, "_answer", None)
-    monkeypatch.setattr(local_probe, "TIERS", (tier,))
+    monkeypatch.setattr(trial, "_answer", None)
+    monkeypatch.setattr(trial, "TIERS", (tier,))
     workers = [LocalSandbox().start(WorkerSpec(environment, WorkerLimits())) for _ in range(3)]
     one, _, sibling = workers
     try:
@@ -426,7 +425,7 @@ def test_where_no_process_can_be_forked_from_a_worker_loads_for_itself(
 
 def test_where_a_worker_can_have_no_layer_of_its_own_it_is_not_forked(environment: Environment) -> None:
     """The notebook runs in 15 layers of Landlock, and 16 are allowed: one for a worker, none for it beside siblings."""
-    if not rules.version():
+    if not kernel_features.landlock_version():
         pytest.skip("this kernel has no Landlock")
     script = f"""
         import ctypes, os, struct, sys

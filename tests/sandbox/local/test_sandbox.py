@@ -22,18 +22,17 @@ import pytest
 
 from autocoder_jupyter.errors import PackageError, SandboxError, SandboxTimeout, SandboxUnavailable, SolutionError
 from autocoder_jupyter.sandbox import temporary_folder
-from autocoder_jupyter.sandbox.host.pool import begin, end
-from autocoder_jupyter.sandbox.local import limits, sandbox, usage
-from autocoder_jupyter.sandbox.local import limits as supervision
-from autocoder_jupyter.sandbox.local import limits as watched_worker
-from autocoder_jupyter.sandbox.local import sandbox as local_probe
-from autocoder_jupyter.sandbox.local.confinement import rules
+from autocoder_jupyter.sandbox.host.capacity import note_borrowed, note_returned
+from autocoder_jupyter.sandbox.local import limits, process_tree, supervision, trial
+from autocoder_jupyter.sandbox.local.confinement import kernel_features
 from autocoder_jupyter.sandbox.local.confinement.notices import Judge
 from autocoder_jupyter.sandbox.local.confinement.process import TIERS, ConfinementTier
-from autocoder_jupyter.sandbox.local.limits import OneWorker, WatchedWorker
+from autocoder_jupyter.sandbox.local.limits import WatchedWorker
 from autocoder_jupyter.sandbox.local.messages import AT_REST, AT_WORK, Policy, TreeEnding
 from autocoder_jupyter.sandbox.local.process import LocalProcess, cores_of, worker_policy
-from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox, _start, _start_trial, read_all
+from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox, _start, _start_trial
+from autocoder_jupyter.sandbox.local.supervision import OneWorker
+from autocoder_jupyter.sandbox.local.trial import read_all
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, WorkerLimits, WorkerSpec
 from autocoder_jupyter.sandbox.temporary_folder import Use, make_folder, remove_abandoned
 from autocoder_jupyter.sandbox.worker import removal
@@ -59,7 +58,7 @@ def policy(folder: Path, script: str, tier: ConfinementTier | None = None, **lim
     prefixes = (sys.base_prefix, str(Path(sys.base_prefix).resolve()))
     python = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
     command = [python, "-I", "-S", "-B", "-c", script]
-    held_by = tier or local_probe.probe_trial(_start_trial).tier or TIERS[0]
+    held_by = tier or trial.tier_trial(_start_trial).tier or TIERS[0]
     return granted(folder, command, prefixes=prefixes, limits=WorkerLimits(**limits), tier=held_by.name)
 
 
@@ -75,7 +74,7 @@ def ended(process: LocalProcess) -> str:
 def gone(pid: int, seconds: float = 60.0) -> bool:
     """Whether a process ends in time; its streams close shortly before it does."""
     deadline = time.monotonic() + seconds
-    while not usage.is_zombie(pid):
+    while not process_tree.is_zombie(pid):
         if time.monotonic() > deadline:
             return False
         time.sleep(0.005)
@@ -122,13 +121,13 @@ def test_a_new_worker_has_cores_that_nobody_uses(monkeypatch: pytest.MonkeyPatch
 
     borrowed: Any = [Borrowed(1), Borrowed(2)]
     for worker in borrowed:
-        begin(worker)
+        note_borrowed(worker)
     try:
         assert sorted(cores_of(1)[0] for _ in range(4)) == [0, 0, 3, 3]
         assert cores_of(2) == [0, 3] and len(set(cores_of(3))) == 3
     finally:
         for worker in borrowed:
-            end(worker)
+            note_returned(worker)
     assert sorted(cores_of(1)[0] for _ in range(4)) == [0, 1, 2, 3]
 
 
@@ -144,7 +143,7 @@ def test_system_packages_are_refused_with_the_way_out() -> None:
 def test_a_kernel_without_landlock_is_told_and_root_is_not_held_by_namespaces_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(rules, "version", lambda: 0)
+    monkeypatch.setattr(kernel_features, "landlock_version", lambda: 0)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     probe = LocalSandbox().probe()
     assert not probe.available
@@ -164,10 +163,10 @@ def test_it_holds_where_the_temporary_folder_has_a_long_name(tmp_path: Path, mon
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the system files that describe a machine: an ordinary one, for a user."""
-    monkeypatch.setattr(local_probe, "_ROOT", tmp_path)
-    monkeypatch.setattr(local_probe, "_OWN", tmp_path / "self")
-    monkeypatch.setattr(local_probe, "_SETTINGS", tmp_path)
-    monkeypatch.setattr(local_probe, "_SECURITY_MODULES", tmp_path / "lsm")
+    monkeypatch.setattr(trial, "_ROOT", tmp_path)
+    monkeypatch.setattr(trial, "_OWN", tmp_path / "self")
+    monkeypatch.setattr(trial, "_SETTINGS", tmp_path)
+    monkeypatch.setattr(trial, "_SECURITY_MODULES", tmp_path / "lsm")
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     return tmp_path
 
@@ -190,11 +189,11 @@ def _tell(machine: Path, file: str, text: str) -> None:
 )
 def test_what_would_give_namespaces_is_told(machine: Path, file: str, text: str, words: str) -> None:
     _tell(machine, file, text)
-    by_landlock = local_probe.TierTrial(TIERS[1], {"full": "namespaces cannot be made here"}).probe()
+    by_landlock = trial.TierTrial(TIERS[1], {"full": "namespaces cannot be made here"}).probe()
     assert by_landlock.available
     assert words in by_landlock.details.get("for more", "")
-    assert words in local_probe.TierTrial(None, {"full": "no"}).probe().reason
-    assert "for more" not in local_probe.TierTrial(TIERS[0]).probe().details
+    assert words in trial.TierTrial(None, {"full": "no"}).probe().reason
+    assert "for more" not in trial.TierTrial(TIERS[0]).probe().details
 
 
 @pytest.mark.parametrize(
@@ -208,9 +207,9 @@ def test_what_would_give_namespaces_is_told(machine: Path, file: str, text: str,
 def test_what_would_give_landlock_is_told(
     machine: Path, file: str, text: str, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rules, "version", lambda: 0)
+    monkeypatch.setattr(kernel_features, "landlock_version", lambda: 0)
     _tell(machine, file, text)
-    details = local_probe.TierTrial(TIERS[2], {"full": "no Landlock"}).probe().details
+    details = trial.TierTrial(TIERS[2], {"full": "no Landlock"}).probe().details
     assert words in details.get("for more", "")
     assert "seccompProfile" not in details.get("for more", "")  # it has namespaces
 
@@ -218,7 +217,7 @@ def test_what_would_give_landlock_is_told(
 def test_in_a_container_a_setting_of_the_machine_around_it_is_told_first(machine: Path) -> None:
     _tell(machine, ".dockerenv", "")
     _tell(machine, "user/max_user_namespaces", "0")
-    advice = local_probe.TierTrial(TIERS[1], {"full": "no"}).probe().details["for more"]
+    advice = trial.TierTrial(TIERS[1], {"full": "no"}).probe().details["for more"]
     assert "on the machine around this container, sysctl user.max_user_namespaces" in advice
     assert "seccomp" not in advice
 
@@ -240,17 +239,17 @@ def test_in_a_pod_the_profiles_that_apply_are_told(machine: Path, files: dict[st
     _tell(machine, "dev/termination-log", "")
     for file, text in files.items():
         _tell(machine, file, text)
-    advice = local_probe.TierTrial(TIERS[1], {"full": "no"}).probe().details.get("for more", "")
+    advice = trial.TierTrial(TIERS[1], {"full": "no"}).probe().details.get("for more", "")
     assert {w for w in ("seccompProfile", "cri-containerd.apparmor.d", "docker-default") if w in advice} == told
 
 
 def test_a_container_without_a_filter_is_not_what_forbids_landlock(
     machine: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rules, "version", lambda: 0)
+    monkeypatch.setattr(kernel_features, "landlock_version", lambda: 0)
     _tell(machine, "dev/termination-log", "")
     _tell(machine, "self/status", "Seccomp:\t0\n")
-    assert "for more" not in local_probe.TierTrial(TIERS[2], {"full": "no Landlock"}).probe().details
+    assert "for more" not in trial.TierTrial(TIERS[2], {"full": "no Landlock"}).probe().details
 
 
 @pytest.mark.parametrize(("user", "capabilities", "told"), [(0, "0", True), (0, "80000000", False), (1000, "0", False)])
@@ -259,7 +258,7 @@ def test_root_that_lacks_the_capability_for_namespaces_is_told(
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: user)
     _tell(machine, "self/status", f"CapEff:\t{capabilities}\nSeccomp:\t0\n")
-    assert ("SETFCAP" in local_probe.TierTrial(TIERS[1], {"full": "no"}).probe().details.get("for more", "")) == told
+    assert ("SETFCAP" in trial.TierTrial(TIERS[1], {"full": "no"}).probe().details.get("for more", "")) == told
 
 
 def test_root_is_not_sent_to_a_setting_that_holds_for_users_only(
@@ -267,19 +266,19 @@ def test_root_is_not_sent_to_a_setting_that_holds_for_users_only(
 ) -> None:
     _tell(machine, "kernel/apparmor_restrict_unprivileged_userns", "1")
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    assert "for more" not in local_probe.TierTrial(TIERS[1], {"full": "no"}).probe().details
+    assert "for more" not in trial.TierTrial(TIERS[1], {"full": "no"}).probe().details
 
 
 def test_root_without_landlock_is_told_to_be_a_user(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rules, "version", lambda: 0)
+    monkeypatch.setattr(kernel_features, "landlock_version", lambda: 0)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert machine.exists()
-    assert "a user other than root" in local_probe.TierTrial(None, {"full": "no"}).probe().reason
+    assert "a user other than root" in trial.TierTrial(None, {"full": "no"}).probe().reason
 
 
 @pytest.mark.usefixtures("forgetful_probe")
 def test_another_system_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local_probe.sys, "platform", "darwin")  # type: ignore[attr-defined]
+    monkeypatch.setattr(trial.sys, "platform", "darwin")  # type: ignore[attr-defined]
     assert "needs Linux" in LocalSandbox().probe().reason
 
 
@@ -304,7 +303,7 @@ def test_a_sandbox_that_does_not_hold_is_noticed_and_never_used(tmp_path: Path) 
         def kill(self) -> None:
             self._popen.wait()
 
-    probe = local_probe.probe_trial(Unprotected).probe()  # type: ignore[arg-type]
+    probe = trial.tier_trial(Unprotected).probe()  # type: ignore[arg-type]
     assert not probe.available
     assert "can read a file" in probe.reason
     with pytest.raises(SandboxUnavailable):
@@ -324,12 +323,12 @@ def test_a_sandbox_that_does_not_hold_is_noticed_and_never_used(tmp_path: Path) 
 def test_a_trial_that_fails_is_told_in_words(
     script: str, seconds: float, words: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sandbox, "_SECONDS", seconds)
+    monkeypatch.setattr(trial, "_SECONDS", seconds)
 
     def start(tier: ConfinementTier, _arguments: list[str]) -> LocalProcess:
         return _start(lambda folder: policy(folder, script, tier))
 
-    probe = local_probe.probe_trial(start).probe()  # type: ignore[arg-type]
+    probe = trial.tier_trial(start).probe()  # type: ignore[arg-type]
     assert not probe.available
     assert all(word in probe.reason for word in words)
 
@@ -489,11 +488,11 @@ def test_kill_ends_every_process_and_removes_the_folder() -> None:
     folder = Path(os.read(process.data.fileno(), 4096).decode().strip())
     supervisor = process.supervisor.pid
     assert folder.is_dir()
-    assert usage.descendants(supervisor)
+    assert process_tree.descendants(supervisor)
     began = time.monotonic()
     process.kill()
     assert time.monotonic() - began < A_MOMENT
-    assert not [pid for pid in usage.descendants(supervisor) if not usage.is_zombie(pid)]
+    assert not [pid for pid in process_tree.descendants(supervisor) if not process_tree.is_zombie(pid)]
     assert gone(supervisor)
     assert not folder.exists()
     process.kill()
@@ -503,7 +502,7 @@ def test_kill_ends_every_process_and_removes_the_folder() -> None:
 def test_a_supervisor_that_is_killed_takes_its_worker_along_and_is_not_the_programs_fault() -> None:
     process = run("import time\nprint('ready', flush=True)\ntime.sleep(600)")
     os.read(process.data.fileno(), 4096)
-    (worker,) = usage.descendants(process.supervisor.pid)
+    (worker,) = process_tree.descendants(process.supervisor.pid)
     os.kill(process.supervisor.pid, signal.SIGKILL)
     assert ended(process) == ""
     assert process.exit_reason().engine_gone
@@ -659,9 +658,9 @@ def test_looks_that_take_long_leave_time_for_what_a_program_asks(
         return TreeEnding() if len(answered) == 4 else None
 
     monkeypatch.setattr(limits, "broken_limit", look)
-    for module in (limits, supervision, watched_worker):
+    for module in (limits, supervision):
         monkeypatch.setattr(module, "time", asking)
-    monkeypatch.setattr(usage, "reap_orphans", lambda keep: None)
+    monkeypatch.setattr(process_tree, "reap_orphans", lambda keep: None)
     theirs, lifeline = os.pipe()
     supervised = one_worker(asking, tmp_path, theirs)
     supervised.run()
@@ -696,7 +695,7 @@ def test_the_supervisor_rests_while_no_program_runs(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(limits, "broken_limit", look)
     monkeypatch.setattr(limits, "WATCH_SECONDS", 0.001)
     monkeypatch.setattr(limits, "REST_SECONDS", 3600.0)
-    monkeypatch.setattr(usage, "reap_orphans", lambda keep: None)
+    monkeypatch.setattr(process_tree, "reap_orphans", lambda keep: None)
     theirs, lifeline = os.pipe()
     watching = threading.Thread(target=one_worker(_Quiet(), tmp_path, theirs).run)
     watching.start()

@@ -16,8 +16,7 @@ from pathlib import Path
 import pytest
 
 from autocoder_jupyter.errors import SandboxUnavailable
-from autocoder_jupyter.sandbox.local import forks
-from autocoder_jupyter.sandbox.local import sandbox as local_probe
+from autocoder_jupyter.sandbox.local import forks, trial
 from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox
 from autocoder_jupyter.sandbox.protocol import Environment, Probe, WorkerLimits, WorkerSpec
 
@@ -101,7 +100,7 @@ def end_loading_processes() -> None:
 
 def refused_trial() -> tuple[Probe, Probe]:
     """The result of a trial where it cannot open the files that it needs, and of the next one, where it can."""
-    local_probe._answer = None
+    trial._answer = None
     with room_for(3):
         refused = LocalSandbox().probe()
     return refused, LocalSandbox().probe()

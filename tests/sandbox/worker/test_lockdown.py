@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.sandbox.host.channel import ChannelWorker
-from autocoder_jupyter.sandbox.worker import bpf
+from autocoder_jupyter.sandbox.worker import lockdown
 from tests.sandbox.conftest import MakeProgram, StartPlain
 
 filtered = pytest.mark.skipif(
-    sys.platform != "linux" or platform.machine() not in bpf.MACHINES, reason="no seccomp filter for this machine"
+    sys.platform != "linux" or platform.machine() not in lockdown.MACHINES, reason="no seccomp filter for this machine"
 )
 
 
@@ -67,7 +67,7 @@ def call(number, *args):
 def test_a_forbidden_call_is_refused(
     worker: ChannelWorker, program: MakeProgram, name: str, arguments: tuple[Any, ...] | tuple[int, ...]
 ) -> None:
-    number = bpf._NUMBERS[name][list(bpf.MACHINES).index(platform.machine())]
+    number = lockdown._NUMBERS[name][list(lockdown.MACHINES).index(platform.machine())]
     code = f"{_CALL}\ndef run(): return call({number}, *{arguments})"
     assert worker.call(program(code, "", "answer: str"), {}).values == {"answer": "EPERM"}
 
@@ -157,12 +157,16 @@ def test_threads_of_numerical_libraries_follow_the_cores(worker: ChannelWorker, 
     assert worker.call(program(code, "", "v: str"), {}).values == {"v": "1Agg"}
 
 
-@pytest.mark.parametrize("machine", list(bpf.MACHINES))
+@pytest.mark.parametrize("machine", list(lockdown.MACHINES))
 def test_filters_for_every_machine_are_whole(machine: Any) -> None:
-    for rules in (bpf.worker_rules(network=False), bpf.worker_rules(network=True), bpf.child_rules(zygote=7, group=7)):
-        code = bpf.compile_filter(rules, machine)
+    for rules in (
+        lockdown.worker_rules(network=False),
+        lockdown.worker_rules(network=True),
+        lockdown.child_rules(zygote=7, group=7),
+    ):
+        code = lockdown.compile_filter(rules, machine)
         instructions = list(struct.iter_unpack("=HBBI", code))
         assert len(instructions) < 4096
         for place, (_, true, false, _) in enumerate(instructions):
             assert place + 1 + max(true, false) < len(instructions) or (true, false) == (0, 0)
-        assert instructions[-1][3] == bpf._ALLOW
+        assert instructions[-1][3] == lockdown._ALLOW

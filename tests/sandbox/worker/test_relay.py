@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from autocoder_jupyter.sandbox.worker.commands import Capture, Relay
+from autocoder_jupyter.sandbox.worker.relay import Capture, Relay
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from autocoder_jupyter.sandbox.worker import removal
-from autocoder_jupyter.sandbox.worker.workplace import Workplace
+from autocoder_jupyter.sandbox.worker.removal import Workplace
 
 
 def _deep(folder: Path, levels: int, name: str = "d" * 200) -> None:

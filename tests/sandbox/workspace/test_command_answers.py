@@ -31,7 +31,7 @@ def files(*entries: tuple[Any, Any]) -> list[dict[str, Any]]:
 
 
 def test_an_honest_answer_is_read() -> None:
-    outcome = workspace.outcome(answer())
+    outcome = workspace.command_outcome(answer())
     assert outcome.files == {"a/b.txt": b"xy"} and outcome.output == "said"
     assert outcome.left_out == ("link (a link)", "3 more")
 
@@ -69,16 +69,16 @@ def test_an_honest_answer_is_read() -> None:
 )
 def test_a_lie_is_refused(lie: dict[str, Any]) -> None:
     with pytest.raises(OutputRefused):
-        workspace.outcome(answer(**lie))
+        workspace.command_outcome(answer(**lie))
 
 
 def test_a_file_that_is_too_large_is_refused() -> None:
     with pytest.raises(OutputRefused):
-        workspace.outcome(answer(bytes(FILE_BYTES + 1), files=files(("a", FILE_BYTES + 1))))
+        workspace.command_outcome(answer(bytes(FILE_BYTES + 1), files=files(("a", FILE_BYTES + 1))))
 
 
 def test_words_are_bounded_and_their_hidden_signs_spelled_out() -> None:
-    outcome = workspace.outcome(
+    outcome = workspace.command_outcome(
         answer(
             output="\x1b]0;x\x07" + "y" * 10**6 + "/tmp/autocode-1/42/left",
             stopped="\x1b[2J" * 10**5,
@@ -93,5 +93,5 @@ def test_words_are_bounded_and_their_hidden_signs_spelled_out() -> None:
 def test_a_workspace_that_cannot_be_laid_out_is_told_with_its_reason() -> None:
     told = answer(kind="error", error="Workspace", message="No space left\x1b on device" * 1_000)
     with pytest.raises(SandboxError) as raised:
-        workspace.outcome(told)
+        workspace.command_outcome(told)
     assert "No space left\\x1b" in str(raised.value) and len(str(raised.value)) < 1_000

@@ -63,7 +63,7 @@ def test_what_cannot_be_right_is_refused_before_anything_is_computed(built: Buil
         growth.over(ray.data.from_pandas(SALES.assign(units="many")))
     given: tuple[dict[str, Any], ...] = ({"to": "answer"}, {"workers": 2}, {"progress": print})
     for option in given:
-        with pytest.raises(InvalidRequest, match="does not go with a Ray dataset"):
+        with pytest.raises(InvalidRequest, match="is not supported for a Ray dataset"):
             growth.over(dataset, **option)
     options = ray.data.DataContext.get_current().execution_options
     options.preserve_order = False

@@ -69,7 +69,7 @@ def test_what_cannot_be_right_is_refused_before_anything_is_computed(built: Buil
         growth.over(spark.createDataFrame(SALES.assign(units="many")))
     given: tuple[dict[str, Any], ...] = ({"to": "answer"}, {"workers": 2}, {"progress": print})
     for option in given:
-        with pytest.raises(InvalidRequest, match="does not go with a Spark frame"):
+        with pytest.raises(InvalidRequest, match="is not supported for a Spark frame"):
             growth.over(frame, **option)
     untold = built("return pd.DataFrame({'units': sales['units'], 'none': None})", {"sales": SAMPLE})
     with pytest.raises(InvalidRequest, match="cannot be in a Spark frame"):

@@ -1,7 +1,4 @@
-"""Answer the kernel's questions about a worker's system calls: new processes, signals and scheduling.
-
-A decision depends only on numbers in the arguments, not on memory, so the program cannot change them after the check.
-"""
+"""Answer the kernel's questions about a worker's system calls: new processes, signals and scheduling."""
 
 from __future__ import annotations
 
@@ -16,11 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from autocoder_jupyter.sandbox.local import usage
-from autocoder_jupyter.sandbox.local.confinement.rules import ARRIVAL, BIRTHS, BY_PROCESS, call_number
+from autocoder_jupyter.sandbox.local import process_tree
+from autocoder_jupyter.sandbox.local.confinement.kernel_features import ARRIVAL, BIRTHS, BY_PROCESS, call_number
 
-# Receive and answer the kernel's questions about system calls (seccomp user notification).
-
+# Questions and answers (seccomp user notification)
 
 _RECEIVE, _SEND, _ADD_DESCRIPTOR = 0xC0502100, 0xC0182101, 0x40182103
 _NOTICE, _ANSWER, _DESCRIPTOR = struct.Struct("=QIIiIQ6Q"), struct.Struct("=QqiI"), struct.Struct("=QIIII")
@@ -89,8 +85,9 @@ def _signed(value: int) -> int:
     return ctypes.c_int(value & 0xFFFFFFFF).value
 
 
-# What the docstring of this file says.
-
+# Decisions
+#
+# They depend only on numbers in the arguments, not on memory, so the program cannot change them after the check.
 
 _VISIBLE_AFTER = 0.5
 """Seconds after which a new process is certainly visible in /proc."""
@@ -139,7 +136,7 @@ class Judge:
         # its earlier process.
         others = self._allowed.items()
         self._allowed = {who: when for who, when in others if who != caller and now - when < _VISIBLE_AFTER}
-        if usage.threads(self._own()) + len(self._allowed) >= self._processes:
+        if process_tree.threads(self._own()) + len(self._allowed) >= self._processes:
             return errno.EAGAIN, False
         self._allowed[caller] = now
         return 0, True
@@ -175,7 +172,7 @@ class Judge:
         return errno.EPERM, False
 
     def _own(self) -> list[int]:
-        return [self._worker, *usage.descendants(self._worker)]
+        return [self._worker, *process_tree.descendants(self._worker)]
 
     def _owns(self, pid: int) -> bool:
         return pid in self._own()
@@ -185,7 +182,7 @@ class Judge:
         if not self._namespaced:
             return number
         for pid in self._own():
-            for thread in usage.thread_ids(pid):
+            for thread in process_tree.thread_ids(pid):
                 if self._inside(thread, "NSpid") == number:
                     return thread
         raise ProcessLookupError(errno.ESRCH, "gone")
@@ -212,7 +209,7 @@ def process_of(task: int) -> int:
 
 
 def _status(task: int, field: str) -> list[bytes]:
-    for line in usage.content(f"/proc/{task}/status").splitlines():
+    for line in process_tree.content(f"/proc/{task}/status").splitlines():
         name, _, values = line.partition(b":")
         if name == field.encode():
             return values.split()

@@ -1,4 +1,4 @@
-"""Start a command that is confined from its first instruction."""
+"""The tiers of confinement, and the start of a command that is confined from its first instruction."""
 
 from __future__ import annotations
 
@@ -7,55 +7,22 @@ import os
 import resource
 import signal
 import socket
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NoReturn
 
-from autocoder_jupyter.sandbox.local import usage
-from autocoder_jupyter.sandbox.local.confinement import rules as filters
+from autocoder_jupyter.sandbox.local.confinement import kernel_features
+from autocoder_jupyter.sandbox.local.confinement.kernel_features import (
+    PR_SET_NO_NEW_PRIVS,
+    drop_capabilities,
+    set_process_option,
+)
 from autocoder_jupyter.sandbox.local.confinement.notices import SystemCallListener
-from autocoder_jupyter.sandbox.local.confinement.rules import PR_SET_NO_NEW_PRIVS, drop_capabilities, set_process_option
-from autocoder_jupyter.sandbox.local.container_memory import ControlGroup
+from autocoder_jupyter.sandbox.local.control_groups import ControlGroup
 
-# Limit a process tree to less than one core. It is stopped for a part of each 0.1 s.
-
-
-_PERIOD = 0.1
-"""Seconds of one cycle, in which the tree runs and is then stopped."""
-
-
-class Throttle:
-    """Stops and continues a tree. Not threadsafe.
-
-    Args:
-        root: process id of the first process of the tree.
-        percent: percent of one core; None for no limit.
-    """
-
-    def __init__(self, root: int, percent: int | None) -> None:
-        self._root = root
-        self._running = _PERIOD * percent / 100 if percent is not None else None
-        self._stopped = False
-        self._due = time.monotonic()
-
-    def due(self, at_work: bool) -> float:
-        """When to call `act` next, by the monotonic clock; infinity if it is not needed."""
-        return float("inf") if self._running is None or not (at_work or self._stopped) else self._due
-
-    def act(self, at_work: bool) -> None:
-        """Stop or continue the tree if it is due. A tree without a running request is not stopped."""
-        if self._running is None or (time.monotonic() < self._due and at_work) or not (at_work or self._stopped):
-            return
-        self._stopped = at_work and not self._stopped
-        self._due = time.monotonic() + (_PERIOD - self._running if self._stopped else self._running)
-        for pid in (self._root, *usage.descendants(self._root)):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGSTOP if self._stopped else signal.SIGCONT)
-
-
-# The tiers of confinement of a local worker, the strongest first. `settings.choices.TIERS` describes them.
-
+# Tiers
+#
+# The strongest first. `settings.choices.TIERS` describes them.
 
 TierName = Literal["full", "landlock", "namespaces"]
 
@@ -87,8 +54,7 @@ def tier_named(name: str) -> ConfinementTier:
     return by_name[name]
 
 
-# What the docstring of this file says.
-
+# Start of a command
 
 _PR_SET_PDEATHSIG = 1
 _HIGHEST_DESCRIPTOR = 1 << 16
@@ -206,7 +172,7 @@ def _be_killed_first() -> None:
 
 def _leave_shared(wanted: Confinement) -> None:
     try:
-        filters.leave_shared(wanted.readable, wanted.writable, wanted.folder, network=wanted.network)
+        kernel_features.enter_namespaces(wanted.readable, wanted.writable, wanted.folder, network=wanted.network)
     except OSError as error:
         raise CannotConfine(f"namespaces cannot be created here ({error})") from error
 
@@ -225,11 +191,13 @@ def _confine_and_exec(
     set_process_option(PR_SET_NO_NEW_PRIVS, 1)
     version = 0
     if tier.landlock:
-        version = filters.restrict(wanted.readable, [wanted.folder, *wanted.writable], network=wanted.network)
-    rules = filters.rules(
+        version = kernel_features.restrict_files(
+            wanted.readable, [wanted.folder, *wanted.writable], network=wanted.network
+        )
+    rules = kernel_features.filter_rules(
         network=wanted.network, landlock=version, namespaces=tier.namespaces, siblings=siblings, counted=counted
     )
-    listener = filters.install(rules)
+    listener = kernel_features.install_filter(rules)
     socket.send_fds(parent, [str(version).encode()], [listener])
     os.closerange(3, _HIGHEST_DESCRIPTOR)
     os.execve(wanted.command[0], wanted.command, wanted.environment)

@@ -1,26 +1,24 @@
-"""Count from outside what processes use of memory and disk. Linux only; the standard library only.
+"""The processes below a process: list, stop and kill them, and count their memory and files from outside.
 
-A process is given by its folder in /proc (`process_tree.views`).
+A process is given by its id, or for a count by its folder in /proc (`views`). Linux only; the standard library only.
 """
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import os
 import signal
 import stat
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-# List, stop and kill the descendants of a process. Linux only; the standard library only.
+# The tree
 #
 # The supervisor is a *subreaper*: a process of its tree that loses its parent becomes the supervisor's child. So no
 # process can leave the tree by forking twice.
-
 
 SECONDS_TO_DIE = 5.0
 """How long to wait for the end of a killed process."""
@@ -62,7 +60,7 @@ def kill_descendants(root: int) -> bool:
     return True
 
 
-@contextlib.contextmanager
+@contextmanager
 def stopped(root: int, seconds: float = 1.0) -> Iterator[None]:
     """Stop the tree of `root` for the time of this context. What does not stop within `seconds` keeps running."""
     deadline = time.monotonic() + seconds
@@ -130,7 +128,7 @@ def children(pid: int) -> list[int]:
     """The living and dead children of a process; [] if it has ended."""
     found: list[int] = []
     for thread in thread_ids(pid):
-        with contextlib.suppress(OSError):  # it has ended meanwhile
+        with suppress(OSError):  # it has ended meanwhile
             found += map(int, content(f"/proc/{pid}/task/{thread}/children").split())
     return found
 
@@ -170,12 +168,11 @@ def _state(task: int | str) -> bytes:
 
 
 def _send(pid: int, number: signal.Signals) -> None:
-    with contextlib.suppress(OSError):
+    with suppress(OSError):
         os.kill(pid, number)
 
 
-# What the docstring of this file says.
-
+# Memory and files
 
 _IN_MEMORY = (b"VmRSS:", b"VmSwap:", b"VmPTE:", b"HugetlbPages:")
 """Lines in the status of a process: resident memory, swap, page tables, and huge pages outside of the resident size."""

@@ -1,8 +1,9 @@
-"""Build the image of an environment: the base image, then the packages that all share, then those of this one.
+"""Environments as images: the base image, then a layer of the packages that all share, then one of the others.
 
-It uses the classic builder, because docker-py supports no newer one and Podman has it, too. That builder has no cache
-mounts and no secrets. uv installs the packages on the host, for the Python and the platform of the image, and they are
-copied into it. The build has a network only if apt needs it.
+Images are built here, and removed when they were not used for a month. The build uses the classic builder, because
+docker-py supports no newer one and Podman has it, too. That builder has no cache mounts and no secrets. uv installs the
+packages on the host, for the Python and the platform of the image, and they are copied into it. The build has a network
+only if apt needs it.
 """
 
 from __future__ import annotations
@@ -15,16 +16,17 @@ import re
 import tarfile
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from autocoder_jupyter.concurrency.cache_folder import cache_folder
-from autocoder_jupyter.concurrency.file_locks import exclusive
+from autocoder_jupyter.concurrency.file_locks import exclusive, lock_if_unused
 from autocoder_jupyter.errors import Cancelled, PackageError
-from autocoder_jupyter.sandbox.docker import trial
-from autocoder_jupyter.sandbox.docker.engine import LABEL, DockerEngine
+from autocoder_jupyter.sandbox.docker.engine import LABEL, DockerEngine, engine_errors, find_engine
 from autocoder_jupyter.sandbox.docker.images import (
     Base,
     BuildFailed,
@@ -34,7 +36,7 @@ from autocoder_jupyter.sandbox.docker.images import (
     progress_lines,
 )
 from autocoder_jupyter.sandbox.environments import locking
-from autocoder_jupyter.sandbox.environments.installed import mark_used
+from autocoder_jupyter.sandbox.environments.installed import mark_used, modified
 from autocoder_jupyter.sandbox.environments.locking import pin_of
 from autocoder_jupyter.sandbox.environments.uv import index_identity
 from autocoder_jupyter.sandbox.programs import program_text
@@ -101,7 +103,7 @@ def build_environment(
     else:
         parent = shared
         packages = tuple(line for line in lock if _label(line) not in _labels_of(shared))
-    recipe = Recipe(name, parent, packages, lock, trial.check_system_packages(spec.system_packages))
+    recipe = Recipe(name, parent, packages, lock, check_system_packages(spec.system_packages))
     _build(engine, base, recipe, watch)
 
 
@@ -156,14 +158,14 @@ def _build(engine: DockerEngine, base: Base, recipe: Recipe, watch: BuildWatch) 
         target.mkdir()
         if recipe.packages:
             locking.install_target(recipe.packages, base.trial.python_version, base.platform, target, watch=watch)
-        authorities = trial.authorities(os.environ) if recipe.system_packages else None
+        authorities = host_authorities(os.environ) if recipe.system_packages else None
         with tempfile.TemporaryFile() as context:
             _write_context(
                 context,
                 {
                     "Dockerfile": dockerfile(recipe, base, target, authorities is not None).encode(),
                     PATH_FILE: path_line(base.trial.site_packages).encode(),
-                    trial.AUTHORITIES: authorities or b"",
+                    AUTHORITIES: authorities or b"",
                 },
                 target,
             )
@@ -172,12 +174,15 @@ def _build(engine: DockerEngine, base: Base, recipe: Recipe, watch: BuildWatch) 
             _run_build(engine, recipe, context, watch)
 
 
+# The Dockerfile and its context
+
+
 def dockerfile(recipe: Recipe, base: Base, target: Path, authorities: bool) -> str:
     """The steps of the build. Names of packages are checked, and lists are JSON, so that no shell parses them."""
     user = base.image.user
     steps = [f"FROM {recipe.parent.id}", *(["USER 0:0"] if user else [])]
     if recipe.system_packages:
-        steps += trial.install_steps(recipe.system_packages, authorities)
+        steps += install_steps(recipe.system_packages, authorities)
     if recipe.parent.id == base.image.id and not base.trial.bytecode:  # as in the official images of Python
         steps.append(compile_step([base.trial.standard_library]))
     if recipe.packages:
@@ -235,10 +240,13 @@ def _owned_by_root(entry: tarfile.TarInfo) -> tarfile.TarInfo:
     return entry
 
 
+# The run of a build
+
+
 def _run_build(engine: DockerEngine, recipe: Recipe, context: IO[bytes], watch: BuildWatch) -> None:
     from docker.errors import APIError
 
-    arguments = trial.proxies(os.environ) if recipe.system_packages else {}
+    arguments = host_proxies(os.environ) if recipe.system_packages else {}
     client = engine.client(BUILD_SECONDS)
     made: list[str] = []
     try:
@@ -252,7 +260,7 @@ def _run_build(engine: DockerEngine, recipe: Recipe, context: IO[bytes], watch: 
                 decode=True,
                 timeout=BUILD_SECONDS,
                 buildargs=arguments,
-                network_mode=trial.network(arguments) if recipe.system_packages else "none",
+                network_mode=build_network(arguments) if recipe.system_packages else "none",
                 use_config_proxy=bool(recipe.system_packages),
             )
             for line in progress_lines(stream):
@@ -262,7 +270,7 @@ def _run_build(engine: DockerEngine, recipe: Recipe, context: IO[bytes], watch: 
                     watch.tell(line[:100])
     except BuildFailed as failure:
         _remove_layers(engine, made)
-        raise trial.package_error(str(failure), failure.output) from None
+        raise apt_error(str(failure), failure.output) from None
     except Cancelled:
         _remove_layers(engine, made, seconds=LET_GO_SECONDS)
         raise
@@ -291,4 +299,162 @@ def _in_use_after_removal(client: APIClient, layer_id: str) -> bool:
         client.remove_image(layer_id, noprune=True)
     except APIError as error:
         return bool(error.status_code == _CONFLICT)
+    return False
+
+
+# System packages
+
+AUTHORITIES = "authorities.crt"
+"""File name of the host's CA bundle in the build."""
+
+# No name may end with "-", because apt would remove that package.
+_APT_NAME = re.compile(r"[a-z0-9][a-z0-9+.-]{0,61}[a-z0-9+](=[A-Za-z0-9.+~:-]{1,64})?")
+_APT_FAULTS = (
+    re.compile(r"E: Unable to locate package (?P<name>\S+)"),
+    re.compile(r"E: Package '(?P<name>[^']+)' has no installation candidate"),
+    re.compile(r"E: Version '[^']+' for '(?P<name>[^']+)' was not found"),
+)
+_PROXIES = ("http_proxy", "https_proxy", "ftp_proxy", "no_proxy")
+_CA_VARIABLES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
+
+
+def check_system_packages(names: Iterable[str]) -> tuple[str, ...]:
+    """Check that each name may be the name of a Debian package. So no option or command gets into a shell."""
+    checked = sorted(set(names))
+    for name in checked:
+        if not _APT_NAME.fullmatch(name):
+            raise PackageError(f"{name!r} is not the name of a Debian package.", package=name)
+    return tuple(checked)
+
+
+def install_steps(names: Sequence[str], with_authorities: bool) -> list[str]:
+    """The steps of a Dockerfile that install system packages."""
+    options, cleanup = "", "rm -rf /var/lib/apt/lists/* /var/cache/apt/*"
+    steps = []
+    if with_authorities:
+        steps.append(f"COPY {AUTHORITIES} /tmp/{AUTHORITIES}")
+        options = f" -o Acquire::https::CAInfo=/tmp/{AUTHORITIES}"
+        cleanup += f" /tmp/{AUTHORITIES}"
+    install = f"apt-get{options} install -y --no-install-recommends -- {' '.join(names)}"
+    steps.append(f"RUN export DEBIAN_FRONTEND=noninteractive && apt-get{options} update && {install} && {cleanup}")
+    return steps
+
+
+def host_authorities(environ: Mapping[str, str]) -> bytes | None:
+    """The host's CA bundle, if one is configured. It is not secret, and the build removes it at the end."""
+    for variable in _CA_VARIABLES:
+        with suppress(OSError):
+            if path := environ.get(variable):
+                return Path(path).read_bytes()
+    return None
+
+
+def host_proxies(environ: Mapping[str, str]) -> dict[str, str]:
+    """The proxies as build arguments. The engine does not store arguments with these names in the image's history."""
+    given = {name: environ.get(name) or environ.get(name.upper()) for name in _PROXIES}
+    return {spelling: value for name, value in given.items() if value for spelling in (name, name.upper())}
+
+
+def build_network(proxies: Mapping[str, str]) -> str | None:
+    """The network of the build: "host" if a proxy runs on this machine, where no container can reach it; else None."""
+    hosts = {urlsplit(address).hostname for name, address in proxies.items() if name.lower() != "no_proxy"}
+    return "host" if hosts & {"localhost", "127.0.0.1", "::1"} else None
+
+
+def apt_error(message: str, output: str) -> PackageError:
+    """The error for a failed build. It names the package that caused it, if the output of apt does."""
+    for fault in _APT_FAULTS:
+        if found := fault.search(output):
+            name = found["name"]
+            return PackageError(f"Debian has no package {name} here.", hint="Check its spelling.", package=name)
+    complaints = [line for line in output.splitlines() if line.startswith(("E: ", "W: Failed to fetch"))]
+    if any("fetch" in line or "resolv" in line for line in complaints):
+        return PackageError(
+            "Debian's package mirror cannot be reached from a container.",
+            why=complaints[0],
+            hint="Check the proxy (http_proxy, https_proxy) and the engine's network.",
+        )
+    return PackageError("The image cannot be built.", why="\n".join(complaints[:5]) or message)
+
+
+# Removal of unused images
+#
+# The engine may be shared, so only images of this package are removed: those with our label and exactly the name that
+# this machine gave them, without a container, used on this machine before, but not for a month, and not in use by a
+# process. The removal is not forced, so the engine can refuse it.
+
+CLEANUP_SECONDS = 120
+
+
+def clear_images(engine: DockerEngine, before: float) -> tuple[str, ...]:
+    """Remove unused images."""
+    client = engine.client(CLEANUP_SECONDS)
+    try:
+        busy = {container["ImageID"] for container in client.containers(all=True)}
+        removed = [
+            name
+            for image in _own_images(client, "environment")
+            if image["Id"] not in busy
+            and image["Created"] < before
+            and _remove_unused(client, name := _only_name(image), before)
+        ]
+        remaining = [_layers_of(client, image) for image in _own_images(client, "environment")]
+        for image in _own_images(client, "shared"):
+            layers = _layers_of(client, image)
+            is_parent = any(other[: len(layers)] == layers for other in remaining)
+            if image["Id"] in busy or image["Created"] >= before or is_parent:
+                continue
+            if _remove_unused(client, name := _only_name(image), before):
+                removed.append(name)
+        return tuple(removed)
+    finally:
+        client.close()
+
+
+def sizes_of_images() -> list[int]:
+    """The size in bytes of each image of this package in the engine.
+
+    Raises:
+        SandboxUnavailable, EngineGone: there is no engine, or it does not answer.
+    """
+    with engine_errors("The engine does not list its images."):
+        client = find_engine().client(CLEANUP_SECONDS)
+        try:
+            return [int(image["Size"]) for kind in ("environment", "shared") for image in _own_images(client, kind)]
+        finally:
+            client.close()
+
+
+def _own_images(client: APIClient, kind: str) -> Iterator[Mapping[str, Any]]:
+    yield from client.images(filters={"label": f"{KIND}={kind}"})
+
+
+def _only_name(image: Mapping[str, Any]) -> str:
+    """The name of an image that has exactly one, else ""."""
+    names: list[str] = image["RepoTags"] or []
+    return names[0] if len(names) == 1 else ""
+
+
+def _layers_of(client: APIClient, image: Mapping[str, Any]) -> list[str]:
+    return list(client.inspect_image(image["Id"])["RootFS"]["Layers"])
+
+
+def _remove_unused(client: APIClient, name: str, before: float) -> bool:
+    """Remove the image if it is unused. Returns whether it was removed."""
+    from docker.errors import APIError
+
+    repository, _, key = name.partition(":")
+    if repository not in (REPOSITORY, SHARED_NAME):
+        return False
+    if repository == SHARED_NAME:
+        key = f"shared-{key}"
+    use = use_file(key)
+    if not 0 < modified(use) < before:
+        return False
+    with suppress(APIError, OSError), lock_if_unused(use) as unused:
+        if unused:
+            client.remove_image(name)
+            lock_file(key).unlink(missing_ok=True)
+            use.unlink()
+            return True
     return False

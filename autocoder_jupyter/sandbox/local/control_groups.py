@@ -1,8 +1,6 @@
-"""The memory that is left in the container around the notebook, such as a pod with a memory limit.
+"""Control groups: the memory that is left in those around the notebook, and a group for each worker.
 
-If a container needs more than its limit, the kernel kills one of its processes, which may be the notebook. In a pod it
-may kill all of them. So the supervisor ends a worker before. The same holds for the other control groups around the
-notebook, such as a job of a cluster or a scope of systemd. Linux only; the standard library only.
+Linux only; the standard library only.
 """
 
 from __future__ import annotations
@@ -17,12 +15,18 @@ from functools import lru_cache
 from pathlib import Path
 
 from autocoder_jupyter.concurrency import file_locks
-from autocoder_jupyter.sandbox.local.usage import content
+from autocoder_jupyter.sandbox.local.process_tree import content
+
+# The groups around the notebook
+#
+# If a container, such as a pod, needs more than its limit, the kernel kills one of its processes, which may be the
+# notebook. In a pod it may kill all of them. So the supervisor ends a worker before. The same holds for other groups
+# around the notebook, such as a job of a cluster or a scope of systemd.
 
 _GROUPS = Path("/sys/fs/cgroup")
 _OWN = Path("/proc/self/cgroup")
 _LARGEST_RESERVE = 256 << 20
-_MOST = 1 << 60
+_NO_LIMIT = 1 << 60
 """Control groups of version 1 have a larger number as limit if they have none."""
 
 
@@ -54,12 +58,12 @@ _VERSIONS = (
 )
 
 
-def limit() -> int | None:
+def memory_limit() -> int | None:
     """The smallest memory limit of the groups around this process in bytes; None if there is none."""
     return min((most for _, _, most in _limits()), default=None)
 
 
-def left() -> int | None:
+def memory_left() -> int | None:
     """The bytes that the container may still use, with the file cache that can be freed; None if there is no limit."""
     found = []
     for names, group, most in _limits():
@@ -68,7 +72,7 @@ def left() -> int | None:
     return min(found, default=None)
 
 
-def exceeded_by(uses_more_than: Callable[[int], bool]) -> int | None:
+def memory_exceeded_by(uses_more_than: Callable[[int], bool]) -> int | None:
     """Check whether the container has nearly no memory left, and a worker uses a considerable part of it."""
     for names, group, most in _limits():
         with suppress(OSError, ValueError):
@@ -87,7 +91,7 @@ def _limits() -> Iterator[tuple[_Names, str, int]]:
     for names, group in _groups(own, _GROUPS):
         with suppress(OSError, ValueError):
             most = int(content(f"{group}/{names.limit}"))  # "max" if there is none
-            if most < _MOST:
+            if most < _NO_LIMIT:
                 yield names, group, most
 
 
@@ -110,12 +114,12 @@ def _cache(names: _Names, group: str) -> int:
     return sum(int(size) for name, size in lines if name in names.cache)
 
 
-# A control group (cgroup v2) for one worker. If the user may create one, the kernel limits memory and processes.
+# The group of a worker
 #
-# This works in a systemd user session: its processes are below a group that belongs to the user and has the controllers
-# for memory and processes. The worker's group is created there, next to the group of the notebook. The notebook's own
-# process is never moved, and no setting of an existing group is changed.
-
+# If the user may create control groups (version 2), the kernel limits memory and processes of a worker. This works in a
+# systemd user session: its processes are below a group that belongs to the user and has the controllers for both. The
+# worker's group is created there, next to the group of the notebook. The notebook's own process is never moved, and no
+# setting of an existing group is changed.
 
 PREFIX = "autocode-worker-"
 _NEEDED = {"memory", "pids"}
@@ -227,7 +231,7 @@ def _is_ours(group: Path) -> bool:
 
 def _remove_abandoned(parent: Path) -> None:
     """Remove the groups of workers whose supervisor has ended."""
-    for path in _control_group_groups(parent):
+    for path in _worker_groups(parent):
         with suppress(OSError):
             if time.time() - path.stat().st_mtime < _YOUNG_SECONDS:
                 continue
@@ -239,7 +243,7 @@ def _remove_abandoned(parent: Path) -> None:
                 os.close(lock)
 
 
-def _control_group_groups(parent: Path) -> Iterator[Path]:
+def _worker_groups(parent: Path) -> Iterator[Path]:
     return parent.glob(f"{PREFIX}*")
 
 

@@ -1,8 +1,4 @@
-"""The filter of system calls around a worker. It denies what Landlock and namespaces do not prevent on this machine.
-
-The worker installs its own filter before a program runs (`worker/lockdown`). This filter is installed earlier, before
-any package is imported.
-"""
+"""What the kernel offers to confine a worker: the filter of system calls, Landlock, and namespaces."""
 
 from __future__ import annotations
 
@@ -14,11 +10,12 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from autocoder_jupyter.sandbox.worker import bpf
-from autocoder_jupyter.sandbox.worker.bpf import ASK, Rule, compile_filter, worker_rules
+from autocoder_jupyter.sandbox.worker import lockdown
+from autocoder_jupyter.sandbox.worker.lockdown import ASK, Rule, compile_filter, worker_rules
 
-# System calls that Python has no function for, by ctypes.
-
+# System calls
+#
+# Those that Python has no function for, by ctypes.
 
 PR_SET_NO_NEW_PRIVS = 38
 _PR_CAPBSET_DROP = 24
@@ -40,7 +37,7 @@ def system_call(number: int, *arguments: int | bytes | ctypes.Array[ctypes.c_cha
 def call_number(name: str) -> int:
     """The number of a system call on this machine."""
     machine = os.uname().machine
-    number = bpf.number_of(name, machine) if machine in bpf.MACHINES else None
+    number = lockdown.number_of(name, machine) if machine in lockdown.MACHINES else None
     if number is None:
         raise OSError(f"the system call {name} is not known on {machine}")
     return number
@@ -79,8 +76,10 @@ def _last_error() -> OSError:
     return OSError(number, os.strerror(number))
 
 
-# What the docstring of this file says.
-
+# The filter of system calls (seccomp)
+#
+# It denies what Landlock and namespaces do not prevent on this machine. The worker installs its own filter before a
+# program runs (`worker/lockdown`). This one is installed earlier, before any package is imported.
 
 _ENOSYS = errno.ENOSYS
 _AF_UNIX, _SOCK_STREAM, _SOCKET_TYPE = 1, 1, 0xF
@@ -103,13 +102,15 @@ BY_PROCESS = {
 """Calls that change the scheduling of a process, each with the index of the argument for its id."""
 
 _CLONE_PARENT = 0x8000
-_TRUNCATE_SINCE, _SCOPES_SINCE = 3, 6
+
+_TRUNCATE_SINCE, _NET_SINCE, _SCOPES_SINCE, NEWEST = 3, 4, 6, 6
+"""Versions of Landlock: the first that limits truncation, connections, and signals; the newest one known here."""
 
 _SET_FILTER = 1
 _NEW_LISTENER, _WAIT_UNLESS_KILLED = 8, 32
 
 
-def rules(
+def filter_rules(
     *, network: bool, landlock: int, namespaces: bool, siblings: bool = False, counted: bool = False
 ) -> tuple[Rule, ...]:
     """The rules for a worker."""
@@ -163,7 +164,7 @@ def _scheduling() -> tuple[Rule, ...]:
     return tuple(Rule(call, ASK, argument=argument, others=(0,)) for call, argument in BY_PROCESS.items())
 
 
-def install(wanted: tuple[Rule, ...]) -> int:
+def install_filter(wanted: tuple[Rule, ...]) -> int:
     """Install the filter permanently for this process and its children."""
     code = compile_filter(wanted, os.uname().machine)
     buffer = ctypes.create_string_buffer(code, len(code))
@@ -177,10 +178,10 @@ def install(wanted: tuple[Rule, ...]) -> int:
     return system_call(number, _SET_FILTER, _NEW_LISTENER, program)
 
 
-# Landlock limits the files that a process and its children can reach. Every version works, from Linux 5.13 on.
+# Landlock
 #
-# What an older version cannot prevent is denied by the filter of system calls (`filters`).
-
+# It limits the files that a process and its children can reach. Every version works, from Linux 5.13 on. What an older
+# version cannot prevent is denied by the filter of system calls.
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same on every machine
 _VERSION = 1
@@ -196,11 +197,10 @@ _RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16, 6: 16}
 """Number of file rights of each version. Version 2 added moving between folders, 3 truncation, 5 ioctl."""
 
 _BIND_TCP, _CONNECT_TCP = 1, 2
-_NET_SINCE, _LANDLOCK_SCOPES_SINCE, NEWEST = 4, 6, 6
 _ALL_SCOPES = 3  # abstract Unix sockets, signals
 
 
-def version() -> int:
+def landlock_version() -> int:
     """The Landlock version of the kernel; 0 if it has none."""
     if not sys.platform.startswith("linux"):
         return 0
@@ -208,15 +208,15 @@ def version() -> int:
     return max(int(libc.syscall(ctypes.c_long(_CREATE_RULESET), None, ctypes.c_long(0), ctypes.c_long(_VERSION))), 0)
 
 
-def restrict(readable: Iterable[str], writable: Iterable[str], *, network: bool) -> int:
+def restrict_files(readable: Iterable[str], writable: Iterable[str], *, network: bool) -> int:
     """Restrict this process and its children to these files and folders. `no_new_privs` must be set before."""
-    applied, ruleset = rule_set(readable, writable, network=network)
+    applied, ruleset = landlock_ruleset(readable, writable, network=network)
     system_call(_RESTRICT_SELF, ruleset, 0)
     os.close(ruleset)
     return applied
 
 
-def room_for(layers: int) -> bool:
+def landlock_has_room(layers: int) -> bool:
     """Whether so many layers can be added to this process: the kernel allows 16. It is tried in a forked child."""
     child = os.fork()
     if child:
@@ -231,8 +231,8 @@ def room_for(layers: int) -> bool:
         os._exit(1)
 
 
-def rule_set(readable: Iterable[str], writable: Iterable[str], *, network: bool) -> tuple[int, int]:
-    """The ruleset of `restrict`, for a process that applies it itself."""
+def landlock_ruleset(readable: Iterable[str], writable: Iterable[str], *, network: bool) -> tuple[int, int]:
+    """The ruleset of `restrict_files`, for a process that applies it itself."""
     applied, handled, ruleset = _newest_ruleset(network=network)
     try:
         for path in readable:
@@ -250,12 +250,12 @@ def _newest_ruleset(*, network: bool) -> tuple[int, int, int]:
 
     A kernel may report a version that it does not accept, so lower versions are tried, too.
     """
-    for wanted in range(min(version(), NEWEST), 0, -1):
+    for wanted in range(min(landlock_version(), NEWEST), 0, -1):
         handled = (1 << _RIGHTS[wanted]) - 1
         attributes = [handled]
         if wanted >= _NET_SINCE:
             attributes.append(_BIND_TCP if network else _BIND_TCP | _CONNECT_TCP)
-        if wanted >= _LANDLOCK_SCOPES_SINCE:
+        if wanted >= _SCOPES_SINCE:
             attributes.append(_ALL_SCOPES)
         packed = struct.pack(f"{len(attributes)}Q", *attributes)
         try:
@@ -276,11 +276,11 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
         os.close(place)
 
 
-# Namespaces: the worker gets its own file tree, processes, network and IPC, if the user may create namespaces.
+# Namespaces
 #
-# The file tree has only the paths of the policy, so the worker cannot even see the size of another file. It has no
-# /proc, because root could write the settings of the machine there.
-
+# The worker gets its own file tree, processes, network and IPC, if the user may create namespaces. The file tree has
+# only the paths of the policy, so the worker cannot even see the size of another file. It has no /proc, because root
+# could write the settings of the machine there.
 
 _NEW_MOUNTS, _NEW_UTS, _NEW_IPC = 0x00020000, 0x04000000, 0x08000000
 _NEW_USER, _NEW_PIDS, _NEW_NETWORK = 0x10000000, 0x20000000, 0x40000000
@@ -291,7 +291,7 @@ _KEPT_FLAGS = 0xF  # read-only, no setuid, no devices, no exec: a remount by a u
 _DETACH = 2
 
 
-def leave_shared(readable: Sequence[str], writable: Sequence[str], folder: str, *, network: bool) -> None:
+def enter_namespaces(readable: Sequence[str], writable: Sequence[str], folder: str, *, network: bool) -> None:
     """Move this process into new namespaces. The next process that it forks is the first one of a new PID namespace."""
     user, group = os.geteuid(), os.getegid()
     network_too = 0 if network else _NEW_NETWORK

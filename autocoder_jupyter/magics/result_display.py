@@ -1,4 +1,7 @@
-"""Connect the inspector of a result to this notebook, and keep track of the open inspectors."""
+"""A result as the last line of a cell: the inspector as a widget and as static HTML, or a line while it is pending.
+
+The outputs of a call are shown here too.
+"""
 
 from __future__ import annotations
 
@@ -32,6 +35,8 @@ if TYPE_CHECKING:
     from autocoder_jupyter.types.records import Excerpt, Overview
     from autocoder_jupyter.view.markup import Html
 
+
+# Inspectors
 
 MAX_OPEN = 12
 """Maximum number of live inspectors. The one that was shown longest ago is frozen first."""
@@ -126,7 +131,7 @@ class NotebookCaller:
         # a table of another library is converted and checked when it is used, and data of Flyte are fetched then
         if kind_of(value) == "table" or has_data_of_flyte({name: value}):
             return InputVariable(name, type(value).__name__)
-        why = self._result.misfit(spec.name, value)  # a sentence about the input; the variable's name stands before it
+        why = self._result.misfit(spec.name, value)  # a sentence about the input; it is shown after the variable's name
         return InputVariable(name, _size(value), why.removeprefix(f"{spec.name} ").partition("; ")[0])
 
     def sample(self, name: str) -> str:
@@ -223,15 +228,13 @@ class Inspectors:
         return inspector
 
     def freeze(self) -> None:
-        """Freeze all inspectors."""
         with self._lock:
             for _, inspector in self._open.values():
                 inspector.freeze()
             self._open.clear()
 
 
-# Show the outputs of a call as the last line of a cell: each under its name, as a table, a picture or text.
-
+# Outputs of a call: each under its name, as a table, a picture or text
 
 OUTPUTS_TYPE = ("autocoder_jupyter.calls.outputs", "NamedOutputs")
 """Module and name of the type. It is checked by name, so that its module need not be imported."""
@@ -240,7 +243,7 @@ OUTPUTS_TYPE = ("autocoder_jupyter.calls.outputs", "NamedOutputs")
 def outputs_page(outputs: Any) -> Html:
     """A named tuple of outputs as static HTML."""
     from autocoder_jupyter.data.overview import excerpt
-    from autocoder_jupyter.display.inspector.evidence import outputs_html
+    from autocoder_jupyter.display.outputs import outputs_html
     from autocoder_jupyter.view.markup import NO_FORMULAS, element
 
     values = {name: _of_pandas(value) for name, value in outputs._asdict().items()}
@@ -256,10 +259,9 @@ def _of_pandas(value: Any) -> Any:
     return value if table is None else table
 
 
-# Show a pending result: a line that is replaced by the result when it is done.
+# Pending results: a line that is replaced by the result when it is done
 #
 # *Run All* executes the cell that shows a result long before the result is done.
-
 
 _log = redacting_logger(__name__)
 
@@ -324,7 +326,7 @@ class PendingDisplay:
             _log.exception("%s could not be shown", result.name)
 
 
-# Show a result as the last line of a cell: the inspector as a widget, and the same as static HTML.
+# Results
 #
 # Every output contains the static HTML, for saved notebooks, exports and front ends without widgets.
 

@@ -1,8 +1,7 @@
-"""The system calls that are denied to a program, and their translation into a classic BPF program for seccomp.
+"""Restrict a worker from inside, in addition to the sandbox: privileges, limits, and system calls.
 
-All other calls up to Linux 6.7 are allowed, because the sandbox itself limits files, processes and memory. The denied
-calls use risky parts of the kernel, reach other processes, create sockets, or read or change metadata of files, which
-Landlock does not check. A later call does not exist here, because a later kernel can have a new way to do the same.
+The default filters of container engines have allowed dangerous calls for years, and Landlock alone allows datagram
+sockets and changes of file modes. So the worker installs its own seccomp filter, with ctypes and without compiled code.
 """
 
 from __future__ import annotations
@@ -13,6 +12,8 @@ import resource
 import struct
 import sys
 from dataclasses import dataclass
+
+# System calls
 
 _EPERM = 1
 _EINVAL = 22
@@ -185,6 +186,13 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "vhangup": (153, 58),
     "vmsplice": (278, 75),
 }
+
+# Rules
+#
+# All calls up to Linux 6.7 are allowed except the denied ones, because the sandbox itself limits files, processes and
+# memory. The denied calls use risky parts of the kernel, reach other processes, create sockets, or read or change
+# metadata of files, which Landlock does not check. A later call does not exist here, because a later kernel can have a
+# new way to do the same.
 
 _DENIED = (
     "ptrace",
@@ -371,6 +379,10 @@ def watched_rules(*, network: bool) -> tuple[Rule, ...]:
     )
 
 
+# Filters
+#
+# Rules become a classic BPF program for seccomp.
+
 _LOAD = 0x20
 _AND = 0x54
 _JUMP = 0x05
@@ -443,12 +455,9 @@ def _instruction(code: int, value: int, *, true: int = 0, false: int = 0) -> byt
     return struct.pack("=HBBI", code, true, false, value)
 
 
-# Restrict the worker from inside, in addition to the sandbox: privileges, limits, system calls.
+# The lockdown of a process
 #
-# The default filters of container engines have allowed dangerous calls for years, and Landlock alone allows datagram
-# sockets and changes of file modes. So the worker installs its own filter, with ctypes and without compiled code. If a
-# part is not possible, the others are still applied, and `Lockdown` records it.
-
+# If a part is not possible, the others are still applied, and `Lockdown` records it.
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_SECCOMP = 22
@@ -496,7 +505,7 @@ def die_with_parent() -> None:
     _prctl(_PR_SET_PDEATHSIG, _SIGKILL)
 
 
-def filter_of_children() -> bytes:
+def child_filter() -> bytes:
     """The filter for children of this process, to be made once for all of them; b"" if the machine has none."""
     return _compiled(child_rules(zygote=os.getpid(), group=os.getpgrp()))
 
