@@ -17,7 +17,7 @@ MODULES := labextension/node_modules/.yarn-state.yml
 BUILT := autocoder_jupyter/labextension/package.json
 SOURCES := $(shell find labextension/src labextension/schema labextension/style -type f) $(wildcard labextension/*.json labextension/frame.mjs)
 
-.PHONY: setup demo examples record test test-all test-engines engines test-pythons test-kernel test-kernels test-kernel-6.1 test-kernel-5.10 quick coverage check check-python check-labextension size docs release format bench goals trust labextension without-node lock clean
+.PHONY: setup demo examples record test test-rest test-all test-engines engines test-pythons test-kernel test-kernels test-kernel-6.1 test-kernel-5.10 coverage check check-python check-labextension size docs release format bench goals trust labextension without-node lock clean
 
 setup: $(STAMP)
 
@@ -37,8 +37,11 @@ record: $(STAMP)
 test: $(STAMP) $(if $(NODE),labextension,without-node)
 	$(PYTEST) -n $(WORKERS) -m "not extended" $(PYTEST_ARGS)
 
-test-all: $(STAMP) $(if $(NODE),labextension,without-node)
-	$(PYTEST) -n $(WORKERS) $(PYTEST_ARGS)
+# The tests that `make test` leaves out.
+test-rest: $(STAMP) $(if $(NODE),labextension,without-node)
+	$(PYTEST) -n $(WORKERS) -m extended $(PYTEST_ARGS)
+
+test-all: test test-rest
 
 # Tests of `over` with Spark and Ray. They are large, so they have an environment of their own, and the Java of the
 # distribution. Ray is the first, because it does not start on a machine that is very busy: parts of it have 15 seconds. Each of
@@ -101,11 +104,7 @@ test-kernel-5.10: AS_USER = $(if $(KVM),$(HOSTILE) $(CONFORMANCE),$(CONFORMANCE)
 test-kernel-5.10: $(STAMP)
 	test ! -d build/old-kernel/5.10 || $(OLD_KERNEL) --kernel 5.10 $(TRY_ROOT) $(TRY_USER)
 
-# The tests that need no kernel, sandbox or browser.
-quick: $(STAMP)
-	$(PYTEST) -n 3 -m "not (kernel or docker or local_sandbox or browser or slow)" $(PYTEST_ARGS)
-
-# The same tests, with coverage of lines and branches. Prints the total; the reports, as text and as HTML, are written to
+# The tests that need no kernel, sandbox or browser, with coverage of lines and branches. Prints the total; the reports, as text and as HTML, are written to
 # artifacts/coverage. The tests with a kernel, a sandbox or a browser are not included.
 coverage: $(STAMP)
 	mkdir -p artifacts/coverage

@@ -348,13 +348,13 @@ def test_the_cell_of_a_colleague_verifies_it_once_and_says_nothing_more(
     assert produced.report.second_opinion is not None and produced.report.second_opinion.state == "none"
     assert [attempt.evidence for attempt in produced.report.history] == [Evidence()]  # those are the colleague's
     [kept] = (tmp_path / "config").rglob("verified/*.json")
-    written = kept.stat()
+    written = kept.stat().st_mtime_ns, kept.read_bytes()
     restart()
     result = loaded(root)
     assert result.success and result.evidence == produced.report.evidence
     assert result.report.second_opinion == produced.report.second_opinion
     asyncio.run(Runner(root, "local").generate({}))
-    assert kept.stat() == written
+    assert (kept.stat().st_mtime_ns, kept.read_bytes()) == written
 
 
 @pytest.mark.usefixtures("theirs")

@@ -239,7 +239,7 @@ async def test_no_value_of_an_example_leaves_where_rows_do_not(runner: Runner, s
         (Example("x", (("", 1), ("", 2)), (("", 1),)), "it has 2 values without a name, and the inputs are sales"),
         (Example("x", (("nope", 1),), (("", 1),)), "there is no input 'nope'; the inputs are sales"),
         (Example("x", (), (("nope", 1),)), "there is no output 'nope'; the outputs are total"),
-        (Example("x", (("", FEW), ("sales", FEW)), (("", 1),)), "it says sales twice"),
+        (Example("x", (("", FEW), ("sales", FEW)), (("", 1),)), "it has two values for sales"),
     ],
 )
 async def test_an_example_that_does_not_fit_is_said(runner: Runner, example: Any, words: str) -> None:

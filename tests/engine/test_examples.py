@@ -47,5 +47,5 @@ def test_an_example_without_an_input_that_nothing_else_gives_is_refused_before_t
     given: tuple[tuple[str, object], ...], samples: dict[str, object], lacking: str
 ) -> None:
     example = Example("@few -> 2.0", given, (("", 2.0),))
-    with pytest.raises(InvalidRequest, match=f"it does not say {lacking}, and there is no sample of that name"):
+    with pytest.raises(InvalidRequest, match=f"it has no value for {lacking}, and there is no sample of that name"):
         check_examples([example], INPUTS, OUTPUTS, samples)
