@@ -74,7 +74,7 @@ ORIGINS = {
     "redaction/masking.py::_confirmed_by.check": TABLE,
     "codemode/calls.py::_builtin_error": BUILTIN,
     "data/columns_read.py::_Flow._attribute": BUILTIN,
-    "engine/acceptance.py::_told": BUILTIN,
+    "engine/acceptance.py::_message": BUILTIN,
     "redaction/messages.py::Redaction._is_known": BUILTIN,
     "magics/cell.py::refuse_to_shadow": USER,
     "magics/codemode/cell.py::earlier_of": USER,

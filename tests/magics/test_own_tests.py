@@ -76,7 +76,7 @@ def test_own_tests_can_be_forgotten(shell: Any, jobs: Any) -> None:
         (f"%%autocode_test growth --claer\n{TEST}", "Did you mean --clear"),
         ("%%autocode_test growth", "no test of growth in the cell"),
         (f"%%autocode_test class\n{TEST}", "does not name the function that it tests"),
-        (f"%%autocode_test pd\n{TEST}", "In them, pd is something else"),
+        (f"%%autocode_test pd\n{TEST}", "In a module of tests, pd has another meaning"),
         ("%%autocode_test growth\nx = 1", "The tests of growth contain no test function"),
         ("%%autocode_test growth\ndef test_x():\n    assert growth(orders)", "use orders, which they do not define"),
     ],
