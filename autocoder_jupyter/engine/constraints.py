@@ -49,9 +49,6 @@ async def matches(session: SandboxSession, pattern: str, texts: pd.Series[Any]) 
     return found if found.dtype == bool and len(found) == len(texts) else "its pattern could not be applied"
 
 
-# What the docstring of this file says.
-
-
 _SYSTEM = f"You turn sentences about tables into exact checks, and only where a sentence says just that.\n\n{DATA_RULE}"
 
 

@@ -164,9 +164,6 @@ class GenerationSetup:
         return "stats" if held_back and self.config.share == "rows" else self.config.share
 
 
-# What the docstring of this file says.
-
-
 MOST_PROGRAMS = 2
 """The function and the second solution: of earlier attempts no answer is kept."""
 

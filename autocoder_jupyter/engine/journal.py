@@ -226,9 +226,6 @@ def line_of(entry: Mapping[str, Any]) -> str:
     return json.dumps(entry, ensure_ascii=False, default=str) + "\n"
 
 
-# What the docstring of this file says.
-
-
 class Journal(RunJournal):
     """The journal of a generation: also the outcomes of steps in the sandbox, the request, the report and the sources.
 

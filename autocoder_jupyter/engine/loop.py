@@ -56,9 +56,6 @@ from autocoder_jupyter.types import Changes, OutputChange, Report, TestChoice
 from autocoder_jupyter.versions.request_lock import hold_lock, holder_words, lock_of, remove_old
 from autocoder_jupyter.versions.store import Version
 
-# What the docstring of this file says.
-
-
 _ELSEWHERE = "Another kernel{holder} works on the same request. This one waits for its result, and uses it."
 
 SECOND_AFTER = 1.0

@@ -103,9 +103,6 @@ KNOWN_DISTRIBUTIONS: frozenset[str] = frozenset(_KNOWN.split())
 """Normalised names (PEP 503)."""
 
 
-# What the docstring of this file says.
-
-
 _OWN_MODULES = frozenset({"solution", "test_solution", "conftest", "__future__", "_pytest"})
 _NO_MODULE = re.compile(r"No module named '([\w.]+)'")
 _OPTIONAL_DEPENDENCY = re.compile(r"[Mm]issing optional dependency '([\w.\-]+)'")

@@ -312,9 +312,6 @@ def _shown(text: str) -> str:
     return repr(text[:80])
 
 
-# What the docstring of this file says.
-
-
 _INSTRUCTIONS = """\
 You plan one Python function, `run`, and write no code. Its code and its tests are written apart from each other, from
 your plan and the rules above: leave nothing to guess that both need to know. Decide:

@@ -152,9 +152,6 @@ async def _answers(setup: GenerationSetup, questions: tuple[PlanQuestion, ...]) 
     return answers
 
 
-# What the docstring of this file says.
-
-
 @dataclass(frozen=True)
 class Planned:
     """The outcome of planning.

@@ -73,9 +73,6 @@ def excerpt(source: str, names: Iterable[str]) -> str:
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
 
 
-# What the docstring of this file says.
-
-
 _INSTRUCTIONS = """\
 You find out why tests of a function fail. The function and its tests were written by two people from the same request
 and the same plan, without seeing each other's work; either may be wrong.

@@ -176,9 +176,6 @@ def _names(settings: Mapping[str, Any], what: str) -> frozenset[str]:
     return frozenset(name for name in names if isinstance(name, str)) if isinstance(names, list) else frozenset()
 
 
-# What the docstring of this file says.
-
-
 @dataclass(frozen=True)
 class Draft:
     """A function that exists before the first question. The model is not asked for its parts.

@@ -286,9 +286,6 @@ def _as_recorded(opinion: SecondOpinion | None) -> SecondOpinion | None:
     return opinion.model_copy(update={"usage": Usage(), "note": "Result on the original sample."})
 
 
-# What the docstring of this file says.
-
-
 @dataclass(frozen=True)
 class VerifiedTurn:
     """An attempt that passed, with its tests."""

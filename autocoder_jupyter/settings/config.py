@@ -675,9 +675,6 @@ class GenerationSettings:
         return has_one if self.second_opinion == "auto" else self.second_opinion == "on"
 
 
-# What the docstring of this file says.
-
-
 __all__ = [
     "RECORDS",
     "AgentConfig",

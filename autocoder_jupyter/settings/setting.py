@@ -197,9 +197,6 @@ _BY_KIND: dict[Kind, Check] = {
 }
 
 
-# What the docstring of this file says.
-
-
 @dataclass(frozen=True)
 class Setting:
     """The description of a setting. It is in the `Annotated` type of its field, with its options and its `Page`.

@@ -198,9 +198,6 @@ def _strings(texts: tuple[str, ...]) -> str:
     return f"[{', '.join(map(_string, texts))}]"
 
 
-# What the docstring of this file says.
-
-
 @dataclass(frozen=True)
 class EditedVersion:
     """A version whose code or tests a person changed.

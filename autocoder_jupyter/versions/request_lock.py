@@ -125,9 +125,6 @@ def _namespace() -> str:
     return ""
 
 
-# What the docstring of this file says.
-
-
 LOOK_SECONDS = 0.2
 _SURE_SECONDS = 2.0
 

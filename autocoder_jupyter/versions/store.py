@@ -244,9 +244,6 @@ def move(files: Folder, home: str) -> None:
                 files.move(old, new)
 
 
-# What the docstring of this file says.
-
-
 TOTAL_BYTES = 64 * 2**20
 """The maximum bytes of reports that are read for one name. Further reports are skipped."""
 

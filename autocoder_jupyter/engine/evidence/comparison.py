@@ -263,9 +263,6 @@ def plain(value: Any) -> Any:
     return value if isinstance(value, bool | int | float | str) else shown(value)
 
 
-# What the docstring of this file says.
-
-
 T = TypeVar("T")
 
 SECONDS = 30.0

@@ -156,9 +156,6 @@ def is_general(check: str, names: Collection[str]) -> bool:
     )
 
 
-# What the docstring of this file says.
-
-
 LOST_WORKERS = 4
 """How many workers changes may end, until no more of them are tried."""
 

@@ -167,9 +167,6 @@ def may_be_told(setup: GenerationSetup, small: SmallInput) -> bool:
     return small.is_made_up or (setup.share_of_runs == "rows" and config.max_sample_rows > 0)
 
 
-# What the docstring of this file says.
-
-
 T = TypeVar("T")
 
 QUESTIONS = 0.95

@@ -117,9 +117,6 @@ async def ask_names(talk: Conversation, brief: Brief, open_: Unmatched) -> Names
     return {output: names for output, names in found.items() if names}
 
 
-# What the docstring of this file says.
-
-
 MOST_OUTPUTS = 100
 
 _INSTRUCTIONS = """\

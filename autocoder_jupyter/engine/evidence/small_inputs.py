@@ -292,9 +292,6 @@ def largest_number(*codes: str) -> int:
     return max((number for number in numbers if isinstance(number, int) and number <= LARGEST), default=0)
 
 
-# What the docstring of this file says.
-
-
 Differs = Callable[[Tables], bool]
 
 Change = Callable[[Any, int], Any]

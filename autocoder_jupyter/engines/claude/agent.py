@@ -62,9 +62,6 @@ def _masked(text: str) -> str:
     return shortened(Masker().mask(text))
 
 
-# What the docstring of this file says.
-
-
 REMINDERS = 2
 """How many times in a row the agent is asked for a missing file."""
 

@@ -176,9 +176,6 @@ def _name_of(node: ast.expr | None, names: dict[str, str]) -> str:
     return ".".join([names.get(node.id, node.id), *parts])
 
 
-# What the docstring of this file says.
-
-
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 _RUN_LATER = re.compile(r"\$\{[^}]*@[PA]")
 """An expansion that is read as a command."""

@@ -144,9 +144,6 @@ async def _send(writer: StreamWriter, status: int, body: bytes, kind: str = "app
     await writer.drain()
 
 
-# What the docstring of this file says.
-
-
 _LEAST_THOUGHT = 1024
 _CACHE_SURCHARGE = 0.25
 """The extra charge for input that a service writes to its cache, as a factor."""

@@ -168,9 +168,6 @@ def _is_valid_syntax(term: str, text: str) -> bool:
     return bool(importlib.import_module(_GRAMMARS).is_valid_syntax(term, text))
 
 
-# What the docstring of this file says.
-
-
 SERVER = "workspace"
 """The name of the tools' server. The model sees the tools as `mcp__workspace__Bash`."""
 

@@ -213,9 +213,6 @@ async def fix_code(
     return whole if not interface_problem(whole, brief.plan) else best
 
 
-# What the docstring of this file says.
-
-
 class Fixer:
     """Fixes the environment, the tests or the code, and remembers fixes that did not help."""
 

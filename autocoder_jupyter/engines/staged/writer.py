@@ -67,9 +67,6 @@ async def write_code(talk: Conversation, brief: Brief, system_prompt: str | None
     raise UnusableAnswer(f"The model does not keep to the interface of the plan: {problem}.", hint="Try another model.")
 
 
-# What the docstring of this file says.
-
-
 _REFINED = """\
 There is a module already, in which everything is granted but the last line under <wishes>:
 
