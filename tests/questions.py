@@ -8,7 +8,7 @@ from itertools import takewhile
 import pandas as pd
 
 from autocoder_jupyter.engine.plan import PlanAnswer, merge, plan_messages
-from autocoder_jupyter.engine.prepare import prepare, with_versions
+from autocoder_jupyter.engine.prepare import prepare, with_environment
 from autocoder_jupyter.engine.prompt import Brief
 from autocoder_jupyter.engine.repair import DiagnosisAnswer, complete, diagnosis_messages
 from autocoder_jupyter.engine.tests import tests_messages
@@ -70,7 +70,7 @@ def texts_of_all_stages(sales: pd.DataFrame) -> dict[str, str]:
     """The questions of a run with one repair, as they are sent: by stage, in the order of asking."""
     request = Request(name="growth", prompt=PROMPT, samples={"sales": sales})
     prepared = prepare(request, AgentConfig())
-    context = with_versions(prepared.context.text, "Python 3.11, pandas 3.1")
+    context = with_environment(prepared.context.text, "Python 3.11, pandas 3.1")
     plan = merge(PlanAnswer.model_validate_json(json.dumps(PLAN)), prepared.inputs, ())
     brief = Brief(request, plan, context)
     failing = TestOutcome(

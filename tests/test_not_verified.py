@@ -21,8 +21,8 @@ from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.run.events import KeptHolds, Noticed
 from autocoder_jupyter.trust import seals
 from autocoder_jupyter.types import Evidence, SecondOpinion, TestOutcome
-from autocoder_jupyter.versions import Versions, edits
-from autocoder_jupyter.versions.edits import rename
+from autocoder_jupyter.versions import Versions, verification
+from autocoder_jupyter.versions.verification import rename
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced, sales
 
 pytestmark = pytest.mark.local_sandbox
@@ -71,8 +71,8 @@ def folder(root: Path, recorded: tuple[Path, Path, Generated]) -> Path:
 def restart() -> None:
     """Forget what a kernel has in memory."""
     seals._key_of_this_process.cache_clear()
-    edits._told.clear()
-    edits._unwritten.clear()
+    verification._shown_problems.clear()
+    verification._unwritten.clear()
 
 
 def edit(file: Path, change: Change) -> None:

@@ -91,10 +91,10 @@ assert read_environment({"AUTOCODE_TONE": "dry"}) == {"tone": "dry"}
 assert read_project(here).values == {"tone": "dry"}
 assert read_lab({"tone": "dry"}) == ({"tone": "dry"}, {})
 for wrong in (lambda: AutoCoderAgent(tone=3), lambda: Autocode(tone=3), lambda: parse_cell("g --tone ''", "Count.")):
-    with pytest.raises(Exception, match="tone must be a text that is not empty"):
+    with pytest.raises(Exception, match="tone must be a non-empty string"):
         wrong()
 assert [one.what for one in find_problems("%%autocode g --tone ''\\nCount.", {})] == [
-    "--tone must be a text that is not empty, not ''."
+    "--tone must be a non-empty string, not ''."
 ]
 assert RequestKey.of(Request("g", "p"), ()).id == "KEY"
 before, now = {"settings": {"tone": "plain"}}, {"settings": {"tone": "dry"}}

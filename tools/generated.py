@@ -68,7 +68,7 @@ def _property(record: SettingRecord) -> dict[str, Any]:
         described["pattern"] = f"^(?:{record.page.pattern})?$"
     if not record.page.choices:
         return described
-    titles = {"": "Not set here", **record.page.choices}
+    titles = {"": "Default", **record.page.choices}
     return {**described, "oneOf": [{"const": choice, "title": title} for choice, title in titles.items()]}
 
 
@@ -80,7 +80,7 @@ def _dictionary(record: SettingRecord, parts: Mapping[str, tuple[str, str | None
         if only is None:
             properties[name] = {"type": ["number", "null"], "title": title, "minimum": 0, "default": None}
         else:
-            choices = [{"const": "", "title": "Not set here"}, {"const": only, "title": only.replace("-", " ")}]
+            choices = [{"const": "", "title": "Default"}, {"const": only, "title": only.replace("-", " ")}]
             properties[name] = {"type": "string", "title": title, "default": "", "oneOf": choices}
     return {
         "type": "object",

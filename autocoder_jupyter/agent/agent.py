@@ -33,7 +33,7 @@ from autocoder_jupyter.types.of_flyte import all_fetched, declared_of_flyte
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.parsing import visible_block
 from autocoder_jupyter.versions import Versions
-from autocoder_jupyter.versions.edits import shown
+from autocoder_jupyter.versions.verification import shown
 
 
 @dataclass(frozen=True, init=False, repr=False)

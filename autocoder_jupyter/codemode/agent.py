@@ -42,7 +42,6 @@ from autocoder_jupyter.versions.request_lock import hold_lock, holder_words, loc
 
 # Models
 
-
 CallLLM = Callable[[str, str, list[dict[str, str]]], "Awaitable[str] | str"]
 """`await call_llm(model, system, messages)` returns the model's answer. A blocking function is also accepted."""
 
@@ -147,7 +146,6 @@ class AgentResult:
 
 
 # The agent
-
 
 FOLDER_NAME = "tools"
 """The default folder of conversations in `.autocode`."""

@@ -36,7 +36,6 @@ from autocoder_jupyter.untrusted.plain_json import shortened
 #
 # The user decides about the complete arguments: each is shown in full, or with its length and hash where it is cut.
 
-
 Decision = Literal["allow", "always", "deny", "never"]
 """Allow this call, allow all calls of the tool in this session, deny this call, deny all calls of the tool."""
 
@@ -153,7 +152,6 @@ class Consent:
 
 
 # Calls
-
 
 SEEN_TYPES = frozenset(
     (

@@ -28,7 +28,6 @@ from autocoder_jupyter.untrusted.parsing import complaint
 
 # Answers of the model
 
-
 _FENCE = re.compile(r"^[ \t]{0,3}(?P<marks>```+|~~~+)[ \t]*(?P<language>[^\s`]*)[^\n]*$", re.MULTILINE)
 _PYTHON = frozenset({"", "py", "python", "python3", "py3"})
 
@@ -94,7 +93,6 @@ def _blocks(answer: str) -> list[tuple[str, str, str]]:
 
 
 # Texts for the model
-
 
 PERSONA = "You answer a person's requests by writing Python code that calls the tools below, and then in words."
 
@@ -177,7 +175,6 @@ def unclear(reason: str) -> str:
 
 
 # The run
-
 
 Messages = list[dict[str, str]]
 

@@ -303,7 +303,6 @@ Start = Callable[[], CodeInterpreter]
 # Otherwise earlier code, which may come from somebody else, could replace a harmless tool, and later code would call
 # the replacement.
 
-
 _RUN_TEXT = frozenset({"exec", "eval", "compile", "globals", "locals", "__builtins__", "__import__"})
 """Built-ins that could bind a name without naming it in the syntax tree."""
 

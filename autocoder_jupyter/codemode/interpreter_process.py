@@ -24,7 +24,6 @@ from autocoder_jupyter.errors import UnsupportedData
 #
 # A length, then JSON.
 
-
 _LENGTH = struct.Struct(">Q")
 
 Parse = Callable[[bytes], Any]
@@ -48,7 +47,6 @@ def receive(stream: BinaryIO, parse: Parse = json.loads) -> Any:
 
 
 # The process
-
 
 _EXIT_SECONDS = 1.0
 """Seconds to end the process of Monty, and wait for it, when the kernel does not need it any more."""

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 # columns of objects are read in pieces, and are grouped, sorted and joined by a column of Arrow strings or numbers that
 # has the same order.
 
-
 PIECE = 50_000
 """The number of objects that are worked on before other threads may run."""
 
@@ -246,7 +245,6 @@ def _floats(column: pd.Series[Any]) -> pd.Series[Any]:
 
 
 # Operations
-
 
 JOINED_ROWS = 2_000_000
 """A join is refused if its result has more rows than this, and more than twice the rows of either table."""

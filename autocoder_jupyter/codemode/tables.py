@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
 # Frames
 
-
 HEAD_ROWS = 100
 """The maximum number of rows of `head`."""
 
@@ -518,7 +517,6 @@ def _dict(what: str, value: Any) -> dict[Any, Any]:
 
 
 # The tables of a run, and the text about them for the model
-
 
 COLUMNS = 200
 """The maximum number of columns of a frame in the text for the model."""

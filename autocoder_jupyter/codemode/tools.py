@@ -23,7 +23,6 @@ from autocoder_jupyter.settings.parameters import did_you_mean
 
 # Tools
 
-
 Kind = Literal["function", "async", "generated", "flyte"]
 """A plain function, an async one, a generated function, or a Flyte task."""
 
@@ -250,7 +249,6 @@ def _own_name(target: Any) -> Any:
 # The model and the type checker of the sandbox get the same text. Types that the sandbox does not have are written as
 # `Any`; a DataFrame or Series as `Frame`.
 
-
 _NAMED: dict[Any, str] = {
     Any: "Any",
     None: "None",
@@ -363,7 +361,6 @@ def _with_marks(tool: Tool, written: list[str]) -> list[str]:
 # Generated functions
 #
 # The program calls them with `call("growth", frame)`; each runs in its own sandbox.
-
 
 ABOUT = """\
 # Generated functions

@@ -24,7 +24,6 @@ from autocoder_jupyter.untrusted.parsing import visible, visible_block
 
 # Between notebook and sandbox
 
-
 LEVELS = 40
 """The maximum nesting depth of values."""
 
@@ -227,7 +226,6 @@ def single_value(value: Any, what: str) -> Any:
 #
 # For records and for the pipe to the process of the sandbox. Records are untrusted, so what is decoded is checked.
 
-
 _TYPE, _VALUE = "$type", "value"
 
 _FROM_TEXT: dict[str, Callable[[str], Any]] = {
@@ -332,7 +330,6 @@ def _decoded(kind: str, value: Any, other: Callable[[Any], Any]) -> Any:
 # Text
 #
 # Values, errors and output are shortened for the user, and cut in the middle for the model.
-
 
 LITTLE = 120
 """The maximum number of characters of an argument list or a value on a card."""

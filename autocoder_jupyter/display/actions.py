@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 # Actions
 
-
 _State = FunctionRun | CodeRun
 
 _UNSOLVED = ("failed", "over_budget")
@@ -137,7 +136,6 @@ def raised_limit(state: _State, limit: float) -> float:
 #
 # For front ends without our buttons, exports and terminals.
 
-
 WORDS = "autocode-words"
 """Our lab extension hides it where it has the buttons."""
 
@@ -184,7 +182,6 @@ def _limit(state: FunctionRun) -> float:
 # Questions of a plan
 #
 # They are asked before code is written: as numbered lines, and as a form below the card.
-
 
 ASKED = "autocode-asked"
 """The class of the questions on a card. The form hides them where it is shown."""

@@ -36,7 +36,6 @@ from autocoder_jupyter.view.markup import Html, clipped
 
 # The card
 
-
 MOST_CALLS = 20
 """Calls that the card lists; earlier calls are counted."""
 

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 # Tool calls
 
-
 CLASSES: tuple[ToolClass, ...] = get_args(ToolClass)
 
 MARKS: dict[ToolOutcome, tuple[str, Tone]] = {
@@ -145,7 +144,6 @@ def _took(call: ToolUse) -> str:
 #
 # It has the newest tool calls while the agent works, and a summary at the end.
 
-
 NEWEST = 5
 """Calls in the row while the agent works; earlier calls are in a collapsible part."""
 
@@ -184,7 +182,6 @@ def _summary(state: FunctionRun, trace: Trace) -> Iterator[str]:
 
 
 # Collapsible parts
-
 
 LAST_LINES = 12
 """Lines of the log that are shown if the whole log is too long."""

@@ -28,7 +28,6 @@ logger = redacting_logger(__name__)
 #
 # A card is updated on a thread of its own, at most four times a second, and at once where a user waits.
 
-
 UPDATE_SECONDS = 0.25
 """Minimum time between two updates."""
 
@@ -141,7 +140,6 @@ class LiveCard(Generic[S]):
 
 # Cards of both kinds of run
 
-
 Shown = FunctionRun | CodeRun
 
 MAX_CHARACTERS = 19_400
@@ -210,7 +208,6 @@ def is_unverified(state: Shown) -> bool:
 #
 # An output can be older than the run that it shows: a page is reloaded, a notebook is saved while a job runs, a kernel
 # ends. So a card names its run and its progress, and our page can then show what became of the run.
-
 
 FOLLOWED = "application/vnd.autocoder-jupyter.followed+json"
 """An output that our lab extension keeps up to date: the run and the progress shown."""

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 #
 # They are untrusted: text, and PNG that was checked.
 
-
 MOST_OUTPUTS = 6
 """Outputs that are shown; of the others only the names."""
 
@@ -102,7 +101,6 @@ def glimpse_blocks(glimpse: Glimpse, name: str = "", *, draws: bool = True) -> t
 
 
 # Outputs of a call
-
 
 DOWNLOAD_BYTES = 2**20
 """Bytes of the largest file with a download link; the kernel may be on another machine."""

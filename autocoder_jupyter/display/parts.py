@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
 # Phases
 
-
 PHASE_TONES: dict[Phase, Tone] = {
     "running": "busy",
     "waiting": "warn",
@@ -78,7 +77,6 @@ def reason_of(reason: str, title: str) -> str:
 
 
 # Plan, tests and checks
-
 
 MOST_ASSUMPTIONS = 20
 MOST_FAILURES = 3
@@ -336,7 +334,6 @@ def source_block(code: str, filename: str = "", defines: str = "", *, coloured: 
 #
 # Lines with the signs of a diff, about interface, assumptions, outputs on the sample and tests. The code has a separate
 # diff.
-
 
 CHANGE_LINES = 12
 """Lines of one kind that are shown; the others are counted."""

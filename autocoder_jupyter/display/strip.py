@@ -19,7 +19,6 @@ from autocoder_jupyter.view.markup import Html, element, escape, join
 # The window has a fixed height. Each update replaces all of it, so the animation of the pulse is positioned by the
 # clock, and text that grows is shown from its end, without scrolling.
 
-
 LINES = 6
 """Lines of text in the window, whose height is in `styles.css`."""
 

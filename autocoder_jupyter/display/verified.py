@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 # What a verified function rests on
 
-
 SENTENCE_CHARACTERS = 400
 """Characters of a sentence, such as a counterexample."""
 
@@ -101,7 +100,6 @@ def _mutation(change: CodeChange) -> Item:
 
 
 # Second opinion
-
 
 MOST_DIFFERENCES = 3
 """Differences that are shown without a reading that explains them."""
@@ -242,7 +240,6 @@ def _not_compared(opinion: SecondOpinion) -> str:
 
 
 # Splits
-
 
 OFFER = "Large tables: check how it may be split"
 """The label of the button."""

@@ -1,10 +1,20 @@
-"""The loop: plan, code and tests, packages, run, diagnose, fix, verify; one file a stage.
+"""The loop of a generation, one file per stage, and what all writers share.
 
-`generate` and `preview` are loaded on first use, because modules that must start fast import others of this
-package.
+It may import `versions`, `models`, `sandbox`, `contracts` and what is below them, and no writer (`engines`).
+`generate` and `preview` are loaded on first use, because modules that must start fast import others of this package.
 
-The loop, one module per stage, and what all writers share; `prompt`: the common beginning of all questions,
-`surroundings`: the versions in the prompts.
+- `loop`: from the request to the report; `planning`, `attempt`, `blame`: its steps
+- `prepare`, `start`: everything before the first question, and the draft or version that a generation starts from
+- `generation`: stages, setup and state of one generation
+- `prompt`: the shared beginning of all questions; `conversation`, `budget`: how they are asked
+- `plan`, `tests`, `repair`, `constraints`: one stage each, with its prompt
+- `acceptance`, `sample_run`, `stub_check`, `verdict`: the evidence of one attempt, and what follows from it
+- `first_run`, `tests_ahead`: runs while the model still writes
+- `environment`, `packages`, `sandbox_session`: packages and workers
+- `journal`, `run_folder`, `version_record`: what is recorded
+- `difference_words`: differences of values as text
+- `writer`: the interface of writers
+- `evidence/`: what a verified function is worth; `programs/`: texts of programs for the sandbox
 """
 
 from __future__ import annotations

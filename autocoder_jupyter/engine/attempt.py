@@ -20,8 +20,8 @@ from autocoder_jupyter.engine.first_run import FirstRun, show_outputs
 from autocoder_jupyter.engine.generation import GenerationSetup, GenerationState
 from autocoder_jupyter.engine.sample_run import (
     SampleRun,
+    apply_contracts,
     failures_of,
-    judged_on_sample,
     remarks,
     run_again,
     run_checks,
@@ -37,7 +37,7 @@ from autocoder_jupyter.run.of_report import SECOND, TRIAL
 from autocoder_jupyter.sandbox.protocol import Program, TestRun, TestSpec, Worker
 from autocoder_jupyter.settings.choices import EFFORTS
 from autocoder_jupyter.types import CheckOutcome, Exchange, LayerCost, Report, Strength, TestOutcome, Usage
-from autocoder_jupyter.versions.edits import shown
+from autocoder_jupyter.versions.verification import shown
 
 _Runs = tuple[TestRun | None, TestRun | None]
 """The runs of the tests and of the blind tests."""
@@ -232,7 +232,7 @@ class Attempts:
         if sample is None or sample.error is not None:
             return _Checked()
         session, request, redaction = self._setup.session, self._state.brief.request, self._state.redaction
-        values, promised = await judged_on_sample(request.contracts, sample, redaction, self._setup.hidden_values)
+        values, promised = await apply_contracts(request.contracts, sample, redaction, self._setup.hidden_values)
         own = await run_checks(session, request.checks, program, request.samples, values, redaction=redaction)
         return _Checked((*own, *promised), values)
 

@@ -1,4 +1,4 @@
-"""Decides what is at fault when a test fails, the function or the test, and remembers which fixes did not help."""
+"""Decides whether the function or the test is at fault when a test fails, and remembers which fixes did not help."""
 
 from __future__ import annotations
 

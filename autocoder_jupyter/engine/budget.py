@@ -17,9 +17,9 @@ from autocoder_jupyter.models.protocol import Grant, WorstCase
 from autocoder_jupyter.types import Usage
 
 LEAST_ANSWER = 1000
-"""Tokens. With less room an answer would probably be cut off, and its cost wasted."""
+"""The least tokens that an answer gets. With fewer it would probably be cut off, and its cost wasted."""
 
-_REPLAYED = "and run the cell again; the answers so far are replayed at no cost."
+_HINT = "and run the cell again; the answers so far are replayed at no cost."
 
 
 @dataclass(eq=False)
@@ -95,20 +95,20 @@ class Budget:
     def _grow(self, held: _Held, usage: Usage) -> str:
         """Reserve more for an answer that is longer than it may be. Returns the exceeded limit, or ""."""
         held.usage = usage
-        taken = sum((one.usage for one in self._held), self.used)
-        if self.tokens is not None and _tokens(taken) > self.tokens:
+        committed = sum((one.usage for one in self._held), self.used)
+        if self.tokens is not None and _tokens(committed) > self.tokens:
             return "max_tokens"
-        return "max_cost" if self.cost is not None and (taken.cost or 0.0) > self.cost else ""
+        return "max_cost" if self.cost is not None and (committed.cost or 0.0) > self.cost else ""
 
     def _room(self, worst: WorstCase) -> int:
         """Tokens left for an answer, after those used and reserved; below zero if the question alone is too long."""
-        taken = sum((one.usage for one in self._held), self.used)
+        committed = sum((one.usage for one in self._held), self.used)
         asked = worst.answer.output_tokens
         room = asked
         if self.tokens is not None:
-            room = min(room, self.tokens - _tokens(taken) - worst.question.input_tokens)
+            room = min(room, self.tokens - _tokens(committed) - worst.question.input_tokens)
         if self.cost is not None:
-            left = self.cost - (taken.cost or 0.0) - (worst.question.cost or 0.0)
+            left = self.cost - (committed.cost or 0.0) - (worst.question.cost or 0.0)
             price = (worst.answer.cost or 0.0) / asked if asked else 0.0
             fitting = int(left / price + 1e-6) if price else asked
             room = min(room, fitting if left >= 0 else -1)
@@ -131,14 +131,14 @@ class Budget:
             return BudgetSpent(
                 f"{budget} of {self.tokens:,} tokens is too small for the next question.",
                 why=f"{_tokens(self.used):,} are used, and it may take {_tokens(least):,} or more.",
-                hint=f"Raise max_tokens (--max-tokens) {_REPLAYED}",
+                hint=f"Raise max_tokens (--max-tokens) {_HINT}",
                 limit="max_tokens",
                 needs=_tokens(least),
             )
         return BudgetSpent(
             f"{budget} of ${self.cost or 0:g} is too small for the next question.",
             why=f"${self.used.cost or 0:.4f} is used, and it may cost ${least.cost or 0:.4f} or more.",
-            hint=f"Raise max_cost {_REPLAYED}",
+            hint=f"Raise max_cost {_HINT}",
             limit="max_cost",
             needs=least.cost or 0,
         )

@@ -1,4 +1,4 @@
-"""Constraints as checks on the outputs: rules read the clear ones, one question to the model the rest."""
+"""Constraints as checks on the outputs: rules read the clear ones, and one question to the model the others."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ from autocoder_jupyter.sandbox.protocol import Program
 from autocoder_jupyter.types import CheckOutcome, CodePlan, InputSpec, OutputSpec
 from autocoder_jupyter.versions.request_fields import content_key
 
-# Applies untrusted regular expressions in the sandbox: one can take time that is exponential in a text's length.
+# Regular expressions
+#
+# They are untrusted, and one can take time that is exponential in a text's length. So they are applied in the sandbox.
 
 
 async def matches(session: SandboxSession, pattern: str, texts: pd.Series[Any]) -> pd.Series[Any] | str:
@@ -48,6 +50,8 @@ async def matches(session: SandboxSession, pattern: str, texts: pd.Series[Any]) 
     found: pd.Series[Any] = outcome.values["found"]
     return found if found.dtype == bool and len(found) == len(texts) else "its pattern could not be applied"
 
+
+# Checks
 
 _SYSTEM = f"You turn sentences about tables into exact checks, and only where a sentence says just that.\n\n{DATA_RULE}"
 
@@ -72,7 +76,7 @@ class Constraints:
         reading = read_constraints(sentences, tables)
         return cls(reading.checks, reading.unread, tables)
 
-    async def ask_about_the_rest(self, talk: Conversation, journal: Journal) -> None:
+    async def ask_about_unread(self, talk: Conversation, journal: Journal) -> None:
         """Ask the model once about constraints that no rule can read. Runs while code and tests are written."""
         if not self._unread or not self._tables.columns:
             return
@@ -93,7 +97,7 @@ class Constraints:
 
     @property
     def unread(self) -> tuple[str, ...]:
-        """The sentences that are no check, and can only be tested."""
+        """The sentences that became no check, and can only be tested."""
         return self._unread
 
     def on(self, table: str) -> tuple[ColumnCheck, ...]:

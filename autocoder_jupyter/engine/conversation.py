@@ -21,7 +21,7 @@ from autocoder_jupyter.run.events import Emit, Retrying, TextStreamed, TokensUse
 from autocoder_jupyter.types import Exchange, Usage
 from autocoder_jupyter.types.records import StageName
 
-T = TypeVar("T", bound=BaseModel)
+Answer = TypeVar("Answer", bound=BaseModel)
 
 Messages = tuple[Mapping[str, str], ...]
 
@@ -54,9 +54,9 @@ class Conversation:
         self.sent: Mapping[str, asyncio.Event] = defaultdict(asyncio.Event)
         self._hearers: Mapping[str, list[Callable[[str], object]]] = defaultdict(list)
 
-    def hear(self, stage: StageName, told: Callable[[str], object]) -> None:
-        """Call `told` with each piece of the answers of a stage, as it arrives."""
-        self._hearers[stage].append(told)
+    def hear(self, stage: StageName, hearer: Callable[[str], object]) -> None:
+        """Call `hearer` with each piece of the answers of a stage, as it arrives."""
+        self._hearers[stage].append(hearer)
 
     async def ask(self, question: Question, listener: Listener = SILENT) -> Exchange:
         """Run one exchange; see `LanguageModel.ask`. The budget is the meter, in place of the listener's.
@@ -65,14 +65,14 @@ class Conversation:
             BudgetSpent: too little of the budget is left.
         """
         sent = self.sent[question.stage].set
-        tab, began = SummingMeter(self._budget, sent), time.monotonic()
+        meter, began = SummingMeter(self._budget, sent), time.monotonic()
         try:
-            exchange = await self._model.ask(question, replace(listener, meter=tab))
+            exchange = await self._model.ask(question, replace(listener, meter=meter))
         except BaseException as error:  # also a cancel: what arrived is paid for
-            if (cut := exchange_of(error)) is not None:
-                self.note(cut)
-            elif tab.spent != Usage():
-                without_answer = stopped(question, self._model.config, tab.spent, time.monotonic() - began)
+            if (partial := exchange_of(error)) is not None:
+                self.note(partial)
+            elif meter.spent != Usage():
+                without_answer = stopped(question, self._model.config, meter.spent, time.monotonic() - began)
                 self.note(without_answer)
                 with contextlib.suppress(AutocodeError):  # the reason why it was stopped matters more
                     self._record(without_answer)
@@ -101,11 +101,11 @@ class Conversation:
         self,
         stage: StageName,
         messages: Messages,
-        answer_type: type[T],
+        answer_type: type[Answer],
         *,
-        require: Callable[[T], object] | None = None,
+        require: Callable[[Answer], object] | None = None,
         variant: int = 0,
-    ) -> T:
+    ) -> Answer:
         """A structured answer. If `require` raises `Unreadable`, the model is asked again.
 
         Another `variant` asks the same question again.
@@ -130,11 +130,11 @@ class Conversation:
 
     def _listener(self, stage: StageName) -> Listener:
         return Listener(
-            lambda text: self._tell(stage, text),
+            lambda text: self._stream(stage, text),
             lambda reason, seconds: self._emit(Retrying(stage, reason, seconds)),
         )
 
-    def _tell(self, stage: StageName, text: str) -> None:
+    def _stream(self, stage: StageName, text: str) -> None:
         self._emit(TextStreamed(stage, text))
-        for told in self._hearers[stage]:
-            told(text)
+        for hearer in self._hearers[stage]:
+            hearer(text)

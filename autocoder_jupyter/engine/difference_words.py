@@ -1,4 +1,4 @@
-"""Differences of two values in words: for an example of the user, and for a version and its parent."""
+"""The differences of two values in words: for an example of the user, and for a version and the one before."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from autocoder_jupyter.untrusted.parsing import visible
 from autocoder_jupyter.untrusted.plain_json import shortened
 
 MOST_LINES = 6
-"""Changes of one output that are described; the others are counted."""
+"""The number of changes of one output that are described; the others are counted."""
 
-_SHOWN = 3
-"""Cells and names that are listed."""
+_LISTED = 3
+"""The number of cells and names that are listed."""
 
 _LONGEST = 80
-"""Characters of a value or name."""
+"""The number of characters of a value or name."""
 
 _LONGEST_PLACE = 2 * _LONGEST
-"""Characters of the place in a nested value."""
+"""The number of characters of the place in a nested value."""
 
 _WITHHELD = "a value differs"
 
@@ -65,30 +65,32 @@ def _steps_into(path: Path) -> Path:
 def _missing_and_extra(difference: ValueDifference, show_values: bool) -> str:
     """Missing and extra columns. Their names may come from the program, so they are treated like values."""
     missing, extra = (_columns(names, show_values) for names in (difference.only_other, difference.only_one))
-    told = [f"without {missing}"] if missing else []
-    return " and ".join([*told, *([f"with {extra}, which was not expected"] if extra else [])])
+    parts = [f"without {missing}"] if missing else []
+    return " and ".join([*parts, *([f"with {extra}, which was not expected"] if extra else [])])
 
 
 def _columns(names: Sequence[Any], show_values: bool) -> str:
     if not names or not show_values:
         return f"{len(names)} columns" if len(names) > 1 else "a column" * len(names)
-    return f"the column{'s' * (len(names) > 1)} {', '.join(map(_quoted, names[:_SHOWN]))}{' …' * (len(names) > _SHOWN)}"
+    return (
+        f"the column{'s' * (len(names) > 1)} {', '.join(map(_quoted, names[:_LISTED]))}{' …' * (len(names) > _LISTED)}"
+    )
 
 
 def _cells(found: Comparison, show_values: bool) -> str:
     """The first cells that differ, column by column."""
-    told: list[str] = []
+    cells: list[str] = []
     inner = _steps_into(found.differences[0].path)
     same_table = (each for each in found.differences if each.what == "cells" and _steps_into(each.path) == inner)
     for difference in same_table:
         step = difference.path[-1] if len(difference.path) > len(inner) else None
         name = "the index" if step and step.kind == "index" else f"column {_quoted(step.name)}" if step else ""
-        for row in np.flatnonzero(difference.wrong)[: _SHOWN - len(told)].tolist():
+        for row in np.flatnonzero(difference.wrong)[: _LISTED - len(cells)].tolist():
             place = f"{name}, row {row}" if name else f"row {row}"
             one, other = _quoted(difference.one.iloc[row]), _quoted(difference.other.iloc[row])
-            told.append(f"{place}: {one}, expected {other}" if show_values else f"{place} differs")
-    further = found.more + sum(difference.count for difference in found.differences) - len(told)
-    return "; ".join([*told, *([f"and {further} more cells differ"] if further else [])])
+            cells.append(f"{place}: {one}, expected {other}" if show_values else f"{place} differs")
+    further = found.more + sum(difference.count for difference in found.differences) - len(cells)
+    return "; ".join([*cells, *([f"and {further} more cells differ"] if further else [])])
 
 
 def _rows(count: int) -> str:
@@ -114,17 +116,17 @@ def _change(difference: ValueDifference, show_values: bool) -> Iterator[str]:
             of = "rows" if isinstance(difference.one, pd.DataFrame | pd.Series) else "elements"
             yield f"{prefix}{len(difference.one):,} → {len(difference.other):,} {of}"
         case "dtype":
-            yield f"{prefix}{_plain(str(difference.one))} → {_plain(str(difference.other))}"
+            yield f"{prefix}{_one_line(str(difference.one))} → {_one_line(str(difference.other))}"
         case "order":
             yield f"{prefix}another order of columns"
         case "content":
             yield f"{prefix}another {'picture' if hasattr(difference.one, 'png') else 'content'}"
         case "type":
-            yield f"{prefix}{_article(difference.one)} → {_article(difference.other)}"
+            yield f"{prefix}{_with_article(difference.one)} → {_with_article(difference.other)}"
         case "cells":
             yield f"{prefix}{_differing(difference, show_values)}"
         case _:
-            yield f"{prefix}{_from_to(difference.one, difference.other)}" if show_values else f"{prefix}another value"
+            yield f"{prefix}{_arrow(difference.one, difference.other)}" if show_values else f"{prefix}another value"
 
 
 def _where(path: Path, show_values: bool) -> str:
@@ -137,7 +139,7 @@ def _where(path: Path, show_values: bool) -> str:
             text += f"[{step.name}]"
             continue
         else:
-            name = _plain(step.name) if step.kind != "key" or show_values else "a key"
+            name = _one_line(step.name) if step.kind != "key" or show_values else "a key"
         text += f".{name}" if text else name
     return _cut(text, _LONGEST_PLACE)
 
@@ -148,27 +150,27 @@ def _new_and_gone(what: str, difference: ValueDifference, *, show_values: bool =
             yield f"{len(names):,} {'missing' if how == 'no more' else how} key{'s' * (len(names) > 1)}"
         elif names:
             named = f" {what}{'s' * (len(names) > 1)}" if what else ""
-            shown = ", ".join(map(_plain, names[:MOST_LINES]))
+            shown = ", ".join(map(_one_line, names[:MOST_LINES]))
             rest = len(names) - MOST_LINES
             yield f"{how}{named} {shown}{f' and {rest:,} more' if rest > 0 else ''}"
 
 
 def _differing(difference: ValueDifference, show_values: bool) -> str:
     in_table = isinstance(difference.one, pd.Series)
-    told = f"{difference.count:,} of {len(difference.wrong):,} {'values' if in_table else 'elements'} differ"
+    counted = f"{difference.count:,} of {len(difference.wrong):,} {'values' if in_table else 'elements'} differ"
     if not show_values:
-        return told
+        return counted
     place = int(np.flatnonzero(difference.wrong)[0])
     values = (side.iloc[place] if in_table else side[place] for side in (difference.one, difference.other))
-    return f"{told}, first in {'row' if in_table else 'element'} {place}: {_from_to(*values)}"
+    return f"{counted}, first in {'row' if in_table else 'element'} {place}: {_arrow(*values)}"
 
 
-def _from_to(one: Any, other: Any) -> str:
-    before, after = (f"{value:.6g}" if isinstance(value, float) else _plain(value) for value in (one, other))
+def _arrow(one: Any, other: Any) -> str:
+    before, after = (f"{value:.6g}" if isinstance(value, float) else _one_line(value) for value in (one, other))
     return f"{before} → {after}" if before != after else f"{_quoted(one)} → {_quoted(other)}"
 
 
-def _article(value: Any) -> str:
+def _with_article(value: Any) -> str:
     name = type(value).__name__
     return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
 
@@ -211,7 +213,7 @@ def _quoted(value: Any) -> str:
     return _cut(str(value) if isinstance(value, dt.date | dt.timedelta) else _BRIEF.repr(value))
 
 
-def _plain(value: Any) -> str:
+def _one_line(value: Any) -> str:
     """A value as text in one line, cut."""
     if isinstance(value, str):
         return visible(_cut(value))

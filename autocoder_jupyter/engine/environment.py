@@ -1,4 +1,4 @@
-"""The packages of a generation: what its code imports, what failures asked for, what cannot be installed."""
+"""The environment of a generation's code: what it imports, what failures ask for, what the user must approve."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from autocoder_jupyter.settings.parameters import SYSTEM
 from autocoder_jupyter.types import CodePlan, ErrorDiagnosis, TestFailure
 
 CLIENT_SECONDS = 5.0
-"""How long workers are not started before the first question is sent."""
+"""The most seconds for which workers wait until the first question is sent."""
 
 
 class Packages:

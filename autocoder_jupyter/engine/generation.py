@@ -1,4 +1,4 @@
-"""The state of a generation after its plan: the brief, and code and tests, which change with each attempt."""
+"""One generation: its stages, its setup, and its state after the plan."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.engine.constraints import Constraints
 from autocoder_jupyter.engine.conversation import Conversation
 from autocoder_jupyter.engine.evidence.sides import KnownAnswers
-from autocoder_jupyter.engine.evidence.small_inputs import VariedSample
+from autocoder_jupyter.engine.evidence.variations import VariedSample
 from autocoder_jupyter.engine.prepare import Prepared
 from autocoder_jupyter.engine.prompt import Brief
 from autocoder_jupyter.engine.sandbox_session import SandboxSession, Services
@@ -32,8 +32,7 @@ from autocoder_jupyter.settings.choices import EFFORTS
 from autocoder_jupyter.types import Exchange, TestChoice
 from autocoder_jupyter.types.records import Glimpse, StageName
 
-# Runs the stages of a generation and emits an event when a stage begins or ends.
-
+# Stages
 
 T = TypeVar("T")
 
@@ -47,7 +46,7 @@ class StageRunner:
 
     Attributes:
         attempt: the number of the current attempt, from 1.
-        attempts_allowed: see above; the loop may raise it.
+        attempts_allowed: the most attempts; the loop may raise it.
         answers_at_fault: the answers that would cause a failure: those of the newest sources, or the unusable ones.
     """
 
@@ -93,7 +92,9 @@ def innermost(error: Exception) -> Exception:
     return error
 
 
-# The setup of one generation. It is complete before the first question to the model, and does not change.
+# The setup
+#
+# It is complete before the first question to the model, and does not change.
 
 
 @dataclass(frozen=True)
@@ -154,7 +155,7 @@ class GenerationSetup:
 
     @property
     def hidden_values(self) -> dict[str, str]:
-        """The values of secrets and variables, which are told to nobody, by name."""
+        """The values of secrets and variables by name. Nobody sees them."""
         return hidden_values(secret_values(self.config.secrets), self.config.env_vars)
 
     @property
@@ -164,8 +165,12 @@ class GenerationSetup:
         return "stats" if held_back and self.config.share == "rows" else self.config.share
 
 
+# The state
+#
+# The brief, and code and tests, which change with each attempt.
+
 MOST_PROGRAMS = 2
-"""The function and the second solution: of earlier attempts no answer is kept."""
+"""The function and the second solution. Answers of earlier attempts are not kept."""
 
 
 @dataclass

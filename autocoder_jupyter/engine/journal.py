@@ -9,8 +9,8 @@
 
 A run's folder is a version of the function. Its name is made from the content of the request (see `versions`), so an
 unchanged cell finds its own folder again: after a crash the run continues, *Restart and Run All* costs nothing, and a
-notebook that is shipped with its folder runs without a key.
-The idea to replay recorded steps is from Flyte's replay log; here the key is the content, not the order.
+notebook that is shipped with its folder runs without a key. Like Flyte's replay log, it replays recorded steps; but its
+key is the content, not the order.
 """
 
 from __future__ import annotations
@@ -48,18 +48,21 @@ from autocoder_jupyter.versions.store import (
     store_once,
 )
 
-# Reads the recorded lines of one name. They are untrusted: sizes are limited, bad lines are skipped.
-
+# Recorded lines
+#
+# They are untrusted: sizes are limited, and bad lines are skipped.
 
 LINE_BYTES = 8 * 2**20
+"""A longer line is skipped. A question with its answer has a few hundred thousand characters."""
+
 LINE_VALUES = 100_000
-"""Bytes. A longer line of a journal is skipped. A question with its answer has a few hundred thousand characters."""
+"""A line with more values is skipped."""
 
 MOST_LINES = 100_000
-"""Most lines of one file. Of a file with more, the oldest are left out."""
+"""Of a file with more lines, the oldest are left out."""
 
 TOTAL_BYTES = 64 * 2**20
-"""Bytes. No more is read of the records of one name."""
+"""No more bytes are read of the records of one name."""
 
 
 def recorded_lines(files: Folder, runs: Mapping[str, str], name: str, *, own: str) -> list[dict[str, Any]]:
@@ -100,13 +103,15 @@ def _age(files: Folder, path: str) -> float:
         return 0.0
 
 
-# The part of a journal that generations and runs of code mode have in common: the model's answers and what was sent.
+# The journal of a run
+#
+# Generations and runs of code mode have in common:
 #
 #     .autocode/<name>/<run>/
 #         *.jsonl      append-only: every exchange with the model, and what each mode adds
 #         sent.json    every request to the model's service, as it was sent
 #
-# Both files are untrusted when they are read: sizes are limited, and lines that are not valid are skipped.
+# Both files are untrusted when they are read.
 
 
 class RunJournal:
@@ -118,7 +123,7 @@ class RunJournal:
     """
 
     FILE: ClassVar[str]
-    """The name of the file with the lines."""
+    """The file with the lines."""
 
     IS_OF_VERSIONS: ClassVar[bool] = False
     """Whether a run is a version of a function."""
@@ -131,13 +136,13 @@ class RunJournal:
         self._run: RunFolder | None = None
         self._exchanges: dict[str, Exchange] = {}
         self._sent: dict[str, Any] = {"requests": []}
-        self._places: dict[int, int] = {}
+        self._request_places: dict[int, int] = {}
         self._lock = threading.Lock()
 
     def _open(self, run_id: str) -> RunFolder:
         """Open the folder of a run, and load what this run and earlier ones recorded."""
         self.run_id = run_id
-        self._places = {}  # of requests in the file of this run
+        self._request_places = {}  # of requests in the file of this run
         self._run = run = RunFolder(self.root, self.name, run_id, is_version=self.IS_OF_VERSIONS)
         home = home_of(self.root.name, self.name)
         if self.IS_OF_VERSIONS:
@@ -198,7 +203,7 @@ class RunJournal:
             return
         requests = self._sent["requests"]
         record = {"stage": request.stage, "key": request.key, "to": request.to, "body": request.body}
-        if (place := self._places.setdefault(request.number, len(requests))) < len(requests):
+        if (place := self._request_places.setdefault(request.number, len(requests))) < len(requests):
             requests[place] = record
         else:
             requests.append(record)
@@ -211,9 +216,9 @@ class RunJournal:
         """Sentences for the user about files that were repaired or could not be written since the last call."""
         if self._run is None:
             return ()
-        taken = tuple(self._run.notes)
+        notes = tuple(self._run.notes)
         self._run.notes.clear()
-        return taken
+        return notes
 
     def _append(self, entry: Mapping[str, Any]) -> None:
         if self._run is not None:
@@ -224,6 +229,9 @@ class RunJournal:
 def line_of(entry: Mapping[str, Any]) -> str:
     """The line of an entry."""
     return json.dumps(entry, ensure_ascii=False, default=str) + "\n"
+
+
+# The journal of a generation
 
 
 class Journal(RunJournal):
@@ -240,7 +248,7 @@ class Journal(RunJournal):
         super().__init__(root, name)
         self.versions = Versions(root, name)
         self._steps: dict[tuple[str, str], dict[str, Any]] = {}
-        self._grown = False
+        self._has_changed = False
 
     def begin(self, run_id: str) -> None:
         """Open the folder of a run (see `versions`), and load what this run and earlier ones recorded."""
@@ -278,7 +286,7 @@ class Journal(RunJournal):
         self._append({"kind": STOPPED, "exchange": exchange.model_dump(mode="json")})
 
     def _append(self, entry: Mapping[str, Any]) -> None:
-        self._grown = True
+        self._has_changed = True
         super()._append(entry)
 
     @property
@@ -312,8 +320,8 @@ class Journal(RunJournal):
 
         What is written was gathered by this run, so it is sealed.
         """
-        overwrite = self._grown or not self._home.holds_report()
-        self._grown = self._grown or (overwrite and not is_last)
+        overwrite = self._has_changed or not self._home.holds_report()
+        self._has_changed = self._has_changed or (overwrite and not is_last)
         self.write_sources(report, overwrite=overwrite)
         if overwrite:
             record = redacted_record(report.model_dump(mode="json", exclude={"conversation_history"}))
@@ -359,11 +367,11 @@ def conversation(root: Path, name: str, run_id: str) -> tuple[Exchange, ...]:
     """The exchanges of a recorded run and the questions that were stopped, in order, with a cost of zero."""
     files = Folder(root.parent)
     lines = lines_of(files, f"{run_path(files, home_of(root.name, name), run_id)}/journal.jsonl")
-    said = []
+    exchanges = []
     for entry in (entry for line in lines for entry in entry_of(line) if entry.get("kind") in ("exchange", STOPPED)):
         with contextlib.suppress(ValueError):
-            said.append(Exchange.model_validate(entry.get("exchange")))
-    return tuple(exchange.as_replayed() for exchange in said)
+            exchanges.append(Exchange.model_validate(entry.get("exchange")))
+    return tuple(exchange.as_replayed() for exchange in exchanges)
 
 
 class _Sent(BaseModel):

@@ -1,4 +1,4 @@
-"""The loop of a generation: plan, code and tests, packages, attempts in the sandbox, fixes; until it ends."""
+"""The loop of a generation: plan, code and tests, attempts in the sandbox, and fixes, until it ends."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.concurrency.cache_folder import cache_folder
 from autocoder_jupyter.data.columns_read import columns_read
 from autocoder_jupyter.data.value_drift import TableValues, recorded_values, value_drift
-from autocoder_jupyter.engine import prepare as surroundings
 from autocoder_jupyter.engine.attempt import Attempts, Examination
 from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.engine.constraints import Constraints
@@ -25,8 +24,8 @@ from autocoder_jupyter.engine.evidence.second_opinion import Adviser
 from autocoder_jupyter.engine.evidence.split import declared
 from autocoder_jupyter.engine.first_run import EvidenceAhead, FirstRun, show_outputs
 from autocoder_jupyter.engine.generation import GenerationSetup, GenerationState, innermost
-from autocoder_jupyter.engine.planning import Planned, asked_first, make_brief, of_effort
-from autocoder_jupyter.engine.prepare import prepare
+from autocoder_jupyter.engine.planning import Planned, effort_summary, first_question_as_sent, make_brief
+from autocoder_jupyter.engine.prepare import prepare, record_environment
 from autocoder_jupyter.engine.prompt import Brief
 from autocoder_jupyter.engine.sample_run import run_on_sample
 from autocoder_jupyter.engine.sandbox_session import Services
@@ -56,10 +55,10 @@ from autocoder_jupyter.types import Changes, OutputChange, Report, TestChoice
 from autocoder_jupyter.versions.request_lock import hold_lock, holder_words, lock_of, remove_old
 from autocoder_jupyter.versions.store import Version
 
-_ELSEWHERE = "Another kernel{holder} works on the same request. This one waits for its result, and uses it."
+_WAITING = "Another kernel{holder} works on the same request. This one waits for its result, and uses it."
 
 SECOND_AFTER = 1.0
-"""Seconds after the plan in which a second solution is not asked for yet, unless the code is there."""
+"""Seconds after the plan before a second solution is asked for, unless the code is there earlier."""
 
 SAME_FAILURE_LIMIT = 4
 """The number of attempts with exactly the same failure after which the loop gives up."""
@@ -77,7 +76,7 @@ async def generate(
     try:
         prepared = await call_blocking(lambda: prepare(request, config))
         setup = GenerationSetup.of(request, config, services, prepared, budget)
-        return await _in_turn(setup, begun)
+        return await _generate_in_turn(setup, begun)
     except asyncio.CancelledError as cancelled:
         services.emit(Finished("cancelled", str(cancelled)))
         raise
@@ -103,18 +102,18 @@ class _Begun:
     draft: Draft | None
 
 
-async def _in_turn(setup: GenerationSetup, begun: _Begun) -> Report:
+async def _generate_in_turn(setup: GenerationSetup, begun: _Begun) -> Report:
     """Generate when no other kernel works on the same request: the second one then finds the first one's result."""
     if setup.config.cache == "disable":
-        return await _generated(setup, begun)
+        return await _generate(setup, begun)
     journal, key = setup.services.journal, setup.prepared.key.id
     lock = await call_blocking(lambda: lock_of(cache_folder(), journal.root, journal.name, key))
     await call_blocking(lambda: installed.daily("request_locks", lambda before: remove_old(cache_folder(), before)))
-    async with hold_lock(lock, lambda: setup.emit(Noticed(_ELSEWHERE.format(holder=holder_words(lock))))):
-        return await _generated(setup, begun)
+    async with hold_lock(lock, lambda: setup.emit(Noticed(_WAITING.format(holder=holder_words(lock))))):
+        return await _generate(setup, begun)
 
 
-async def _generated(setup: GenerationSetup, begun: _Begun) -> Report:
+async def _generate(setup: GenerationSetup, begun: _Begun) -> Report:
     versions, packages = setup.services.journal.versions, Packages(setup)
     start = await call_blocking(lambda: start_of(setup.request, setup.config, setup.prepared, versions, begun.draft))
     record = VersionRecord(setup, packages, await open_version(setup, packages, start))
@@ -138,16 +137,16 @@ class _Generation:
         self._examination = Examination(setup, self._adviser, record)
         self._first: FirstRun | None = None  # begins with the first code
         self._limit = ""  # the setting whose limit ended it
-        self._needs = 0.0  # the least that its next question may take of it
+        self._least_needed = 0.0  # the least that its next question may take of it
         self._doubted: VerifiedTurn | None = None  # verified, and then doubted by a second opinion
 
     async def run(self) -> Report:
         """Run the generation, within the seconds of the budget."""
-        setup, record, over, reason = self._setup, self._record, False, ""
+        setup, record, is_over, reason = self._setup, self._record, False, ""
         try:
             async with asyncio.timeout(setup.budget.seconds_left) as deadline:
-                state, writer = await self._drafted()
-                reason = await self._try_until_it_holds(state, writer)
+                state, writer = await self._first_draft()
+                reason = await self._try_until_verified(state, writer)
                 if self._doubted is None:
                     await self._compare(state, record.turns[-1])
         except asyncio.CancelledError:
@@ -158,17 +157,17 @@ class _Generation:
         except TimeoutError:
             if not deadline.expired():
                 raise
-            over, self._limit = True, "max_seconds"
+            is_over, self._limit = True, "max_seconds"
             reason = f"The {setup.budget.seconds:g} seconds of the budget are over. Raise max_seconds and run again."
         except Exception as error:
             raised = innermost(error)
             if isinstance(raised, Locked):
-                raised.why = self._why_asked
+                raised.why = self._why_not_replayed
             has_one = self._doubted is not None or (record.turns and record.turns[-1].verdict.success)
             if not has_one and not isinstance(raised, BudgetSpent | UnusableAnswer):
                 raise
-            over, reason = isinstance(raised, BudgetSpent), str(raised)
-            self._limit, self._needs = getattr(raised, "limit", ""), getattr(raised, "needs", 0.0)
+            is_over, reason = isinstance(raised, BudgetSpent), str(raised)
+            self._limit, self._least_needed = getattr(raised, "limit", ""), getattr(raised, "needs", 0.0)
             if record.turns:
                 reason += f"\nStill to fix: {record.turns[-1].verdict.summary}"
         finally:
@@ -179,19 +178,19 @@ class _Generation:
                 await record.writer.close()
         if self._doubted is not None and record.state is not None:
             await self._restore(record.state, self._doubted)
-            over, reason, self._limit = False, "", ""
-        if reason and not over and not self._packages.way_out:
+            is_over, reason, self._limit = False, "", ""
+        if reason and not is_over and not self._packages.way_out:
             setup.services.journal.reject(setup.stages.answers_at_fault)
         setup.services.tracker.stop()
         report = record.finished(await record.report(reason))
-        state_at_end: EndState = "ready" if report.success else ("over_budget" if over else "failed")
+        state_at_end: EndState = "ready" if report.success else ("over_budget" if is_over else "failed")
         reason = report.error or report.overspent
-        setup.emit(Finished(state_at_end, reason, self._limit, report.attempts, self._needs))
+        setup.emit(Finished(state_at_end, reason, self._limit, report.attempts, self._least_needed))
         return report
 
     @property
-    def _why_asked(self) -> str:
-        """A sentence about why the recorded answers cannot be used."""
+    def _why_not_replayed(self) -> str:
+        """Why the recorded answers cannot be used, in one sentence."""
         setup = self._setup
         if setup.services.journal.is_empty:
             return f"Nothing is recorded under {setup.request.name} in this .autocode folder."
@@ -199,30 +198,30 @@ class _Generation:
             return "The prompts, the samples or an earlier answer are not as they were recorded."
         return f"What changed since it was recorded: {self._record.start.why}."
 
-    async def _drafted(self) -> tuple[GenerationState, Writer]:
+    async def _first_draft(self) -> tuple[GenerationState, Writer]:
         """State and writer of the first attempt, from the draft or from the model."""
         draft = self._record.start.draft
         if draft is None:
-            return await self._asked_for()
+            return await self._from_model()
         if (before := self._record.start.existing) is not None and self._setup.config.drift == "on":
             found = await call_blocking(lambda: sample_drift(self._setup, before))
             if found:
                 self._setup.emit(DriftFound(found))
-        state, writer = self._taken(draft)
-        await self._test_what_was_added(state)
+        state, writer = self._from_draft(draft)
+        await self._test_added_constraints(state)
         return state, writer
 
-    async def _test_what_was_added(self, state: GenerationState) -> None:
+    async def _test_added_constraints(self, state: GenerationState) -> None:
         """Ask for tests of the added constraints that no rule can read, if an existing function is tested first."""
         setup, added = self._setup, self._record.start.added
         if not any(sentence in state.constraints.unread for sentence in added):
             return
-        await state.constraints.ask_about_the_rest(setup.talk, setup.services.journal)
+        await state.constraints.ask_about_unread(setup.talk, setup.services.journal)
         left = [sentence for sentence in added if sentence in state.constraints.unread]
         if left and not setup.config.skip_tests:
             state.set_suite(await setup.stages.run("tests", partial(write_further_tests, state, left)))
 
-    def _taken(self, draft: Draft) -> tuple[GenerationState, Writer]:
+    def _from_draft(self, draft: Draft) -> tuple[GenerationState, Writer]:
         setup, version = self._setup, self._record.version
         if draft.author == "you" and version.start.kept is None:
             setup.services.journal.write_draft(draft.code, draft.tests, draft.parent)
@@ -242,13 +241,13 @@ class _Generation:
         opinion = kept.report.second_opinion if kept is not None else None
         return opinion is not None and bool(opinion.unanswered)
 
-    async def _asked_for(self) -> tuple[GenerationState, Writer]:
+    async def _from_model(self) -> tuple[GenerationState, Writer]:
         """Plan; then code, tests, constraints and a second solution, while the base environment is built."""
         setup, version = self._setup, self._record.version
         if setup.config.cache != "disable":
-            surroundings.record(setup.services.journal, setup.prepared.key.id, version.environment)
-        first, _ = asked_first(setup.request, setup.prepared.inputs, version.context, asks=setup.config.ask)
-        setup.emit(EffortPlanned(of_effort(setup.config, first)))
+            record_environment(setup.services.journal, setup.prepared.key.id, version.environment)
+        first, _ = first_question_as_sent(setup.request, setup.prepared.inputs, version.context, asks=setup.config.ask)
+        setup.emit(EffortPlanned(effort_summary(setup.config, first)))
         async with asyncio.TaskGroup() as group:
             self._packages.begin_base(group)
             state, writer = self._planned(await setup.stages.run("plan", self._make_brief))
@@ -259,7 +258,7 @@ class _Generation:
                 EvidenceAhead(state, self._packages, self._adviser, self._examination.examiner),
             )
             writing = group.create_task(writer.write())
-            group.create_task(state.constraints.ask_about_the_rest(setup.talk, setup.services.journal))
+            group.create_task(state.constraints.ask_about_unread(setup.talk, setup.services.journal))
             with suppress(TimeoutError):  # many local models answer one question after the other
                 async with asyncio.timeout(SECOND_AFTER):
                     await state.has_code.wait()
@@ -284,7 +283,7 @@ class _Generation:
         self._record.writer = writer = self._begun.writers.create(state, self._packages)
         return state, writer
 
-    async def _try_until_it_holds(self, state: GenerationState, writer: Writer) -> str:
+    async def _try_until_verified(self, state: GenerationState, writer: Writer) -> str:
         """Attempt and fix. Returns the reason for giving up, or "" on success."""
         setup, stages, record = self._setup, self._setup.stages, self._record
         attempts, number = Attempts(state, self._packages, record.offer_draft, record.describe, self._first), 0
@@ -301,16 +300,16 @@ class _Generation:
                     by = "the second opinion" if self._adviser.doubt else "a change of the data"
                     await record.begin_another(self._doubted, opinion, by)
                 record.change_last(verdict=verdict)
-            if record.start.carried is not None:
-                record.judge_carried(verdict)
+            if record.start.previous is not None:
+                record.judge_previous(verdict)
             if verdict.success or record.start.as_is:
-                return "" if verdict.success else self._as_it_is(verdict)
+                return "" if verdict.success else self._unfixed_failure(verdict)
             if verdict.accepted.broken:
                 return verdict.accepted.broken
             if record.start.kept is not None:
                 await record.ask_anew(state, verdict.summary)
             exchanges = setup.talk.exchanges
-            said = len(exchanges)
+            asked_before = len(exchanges)
             if number == 1:
                 stages.answers_at_fault = exchanges[:]
             if number == stages.attempts_allowed:
@@ -320,7 +319,7 @@ class _Generation:
             before = writer.snapshot
             diagnosis = await writer.fix(verdict)
             record.change_last(diagnosis=diagnosis)
-            stages.answers_at_fault = exchanges[said:] or stages.answers_at_fault
+            stages.answers_at_fault = exchanges[asked_before:] or stages.answers_at_fault
             if writer.snapshot == before:
                 return f"No progress: the model made no further change. {verdict.summary}"
         self._limit = "" if setup.config.skip_tests else "max_iterations"
@@ -328,7 +327,7 @@ class _Generation:
         reason = f"Not solved in {allowed}. {verdict.summary}"
         return "\n".join([reason, *map(str, writer.unusable[-1:])])
 
-    def _as_it_is(self, verdict: Verdict) -> str:
+    def _unfixed_failure(self, verdict: Verdict) -> str:
         """The failure of a function that is not sent to be fixed."""
         way = " It was not sent to be fixed; --refresh writes it with what is shared now."
         return f"{verdict.summary}{way if self._record.start.withheld else ''}"
@@ -350,7 +349,7 @@ class _Generation:
     async def _compare(self, state: GenerationState, turn: Turn) -> None:
         """Compare with the version that this one was made from, and emit the differences."""
         choices = state.choices
-        earlier = await call_blocking(self._made_from)
+        earlier = await call_blocking(self._version_before)
         if earlier is None:
             return
         if (kept := self._record.start.kept) is not None and kept.report.changes is not None:
@@ -359,10 +358,10 @@ class _Generation:
         changes = await changes_since(state, earlier, values, turn.blind or turn.tests, choices)
         self._setup.emit(VersionsCompared(changes))
 
-    def _made_from(self) -> Earlier | None:
+    def _version_before(self) -> Earlier | None:
         """The version to compare with; for the user's edit, the version that was edited."""
         start = self._record.start
-        is_edit = start.draft is not None and start.draft.author == "you" and start.carried is None
+        is_edit = start.draft is not None and start.draft.author == "you" and start.previous is None
         is_second = self._record.is_second and self._setup.request.earlier is None
         if start.kept is not None or not (is_edit or is_second):
             return self._setup.request.earlier
@@ -384,12 +383,12 @@ async def changes_since(
     return Changes(
         plan=earlier.plan,
         code=earlier.code,
-        tests=_in_the_end(choices, earlier.tests, tests),
-        outputs=await _outputs(state, earlier, values),
+        tests=_final_choices(choices, earlier.tests, tests),
+        outputs=await _output_changes(state, earlier, values),
     )
 
 
-def _in_the_end(choices: tuple[TestChoice, ...], before: str, now: str) -> tuple[TestChoice, ...]:
+def _final_choices(choices: tuple[TestChoice, ...], before: str, now: str) -> tuple[TestChoice, ...]:
     """The final choices: a test that was to be kept but was re-derived later counts as changed."""
     return tuple(
         choice if choice.fate == "dropped" or same_test(before, now, choice.id) else _rederived(choice)
@@ -401,7 +400,7 @@ def _rederived(choice: TestChoice) -> TestChoice:
     return choice.model_copy(update={"fate": "changed", "reason": "It did not hold, and was derived anew."})
 
 
-async def _outputs(
+async def _output_changes(
     state: GenerationState, earlier: Earlier, values: Mapping[str, Any]
 ) -> tuple[OutputChange, ...] | None:
     if not values:
@@ -433,7 +432,7 @@ def sample_drift(setup: GenerationSetup, version: Version) -> tuple[str, ...]:
             continue
         if config.share == "schema":  # numbers of rows may be told
             then = TableValues(rows=then.rows)
-        told = value[[label for label in value.columns if str(label) not in withheld]] if withheld else value
+        shown = value[[label for label in value.columns if str(label) not in withheld]] if withheld else value
         shows = setup.share_of_runs == "rows"
-        words += [one.words for one in value_drift(name, told, then, reads, is_sample=True, show_values=shows)]
+        words += [one.words for one in value_drift(name, shown, then, reads, is_sample=True, show_values=shows)]
     return tuple(words)

@@ -1,4 +1,7 @@
-"""Which distributions a solution needs: from its imports, never only from a model's list."""
+"""Distributions: which ones a solution needs, which are well known, and which names are probably mistyped.
+
+The needed ones are read from the imports, never only from a model's list.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,10 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.sandbox.environments.locking import BASE_PACKAGES
 from autocoder_jupyter.untrusted.parsing import parse
 
-# Distributions that install without asking, and import names that differ from their distribution's name.
+# Well-known distributions
 #
-# Known means: old, widely used in data work, and the name is the real one. A package that a model invented, and that an
-# attacker may have registered, is not in this list and needs the user's consent.
-
+# These are installed without asking: they are old, widely used in data work, and the name is the real one. A package
+# that a model invented, and that an attacker may have registered, is not among them and needs the user's consent.
 
 DISTRIBUTION_OF: dict[str, str] = {
     "absl": "absl-py",
@@ -102,6 +104,8 @@ KNOWN_SYSTEM_PACKAGES: frozenset[str] = frozenset(_KNOWN_SYSTEM.split())
 KNOWN_DISTRIBUTIONS: frozenset[str] = frozenset(_KNOWN.split())
 """Normalised names (PEP 503)."""
 
+
+# Needs of a solution
 
 _OWN_MODULES = frozenset({"solution", "test_solution", "conftest", "__future__", "_pytest"})
 _NO_MODULE = re.compile(r"No module named '([\w.]+)'")
@@ -188,10 +192,9 @@ def missing_packages(messages: Iterable[str], declared: Iterable[str]) -> set[st
     return wanted - {""}
 
 
-# Typosquatting: package names that are one typing error away from a well-known package.
+# Typosquatting
 #
-# `pandsa`, `requets`, `matplotib` are mistyped names of well-known packages. Attackers register such names.
-
+# Attackers register names such as `pandsa`, `requets` and `matplotib`: one typing error away from a well-known one.
 
 _SHORTEST = 5
 """Minimum length of a name. Too many real packages have similar shorter names."""
@@ -202,7 +205,7 @@ pyspark redis scrapy selenium streamlit tensorflow torch torchvision transformer
 """
 """Also well known, but too large or too unrelated to data to be installed without asking."""
 
-_REAL = "boto cchardet dataset markdown2 parse pyaml pycryptodomex pypdf2 pyxlsb2 simpy toml"
+_REAL_SIMILAR = "boto cchardet dataset markdown2 parse pyaml pycryptodomex pypdf2 pyxlsb2 simpy toml"
 """Real packages, although their names differ by one letter from another."""
 
 _WELL_KNOWN = KNOWN_DISTRIBUTIONS | frozenset(_OFTEN_MEANT.split())
@@ -214,9 +217,11 @@ def likely_meant(name: str) -> str:
     A typing error is one letter too many, one missing, one replaced, or two adjacent ones swapped.
     """
     wanted = canonicalize_name(name)
-    if wanted in _WELL_KNOWN or wanted in _REAL.split():
+    if wanted in _WELL_KNOWN or wanted in _REAL_SIMILAR.split():
         return ""
-    return min((known for known in _WELL_KNOWN if len(known) >= _SHORTEST and _one_slip(wanted, known)), default="")
+    return min(
+        (known for known in _WELL_KNOWN if len(known) >= _SHORTEST and _is_one_slip_away(wanted, known)), default=""
+    )
 
 
 def refuse_lookalikes(requirements: Iterable[str]) -> None:
@@ -239,7 +244,7 @@ def refuse_lookalikes(requirements: Iterable[str]) -> None:
             )
 
 
-def _one_slip(word: str, known: str) -> bool:
+def _is_one_slip_away(word: str, known: str) -> bool:
     if abs(len(word) - len(known)) > 1 or word == known:
         return False
     start = next((place for place, (a, b) in enumerate(zip(word, known, strict=False)) if a != b), None)

@@ -19,13 +19,14 @@ from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import TYPE_NAMES, CodePlan, ColumnSpec, InputSpec, OutputSpec, TypeName
 from autocoder_jupyter.types.interface import ORDERLESS, TWICE, demand_text
 
-# Reads a type from a model's answer: `list[str]`, `number`, `Optional[float]`, `np.ndarray`, `a table`.
-
+# Types in a model's answer
+#
+# Such as `list[str]`, `number`, `Optional[float]`, `np.ndarray`, `a table`.
 
 LONGEST = 200
 """The maximum number of characters of a type."""
 
-_MEANT: dict[str, TypeName] = {word: name for name, kind in KINDS.items() for word in kind.words.split()}
+_TYPE_OF_WORD: dict[str, TypeName] = {word: name for name, kind in KINDS.items() for word in kind.words.split()}
 
 _WRAPPERS = ("annotated", "final", "required", "nullable")
 _NONES = ("none", "null", "nonetype")
@@ -45,17 +46,17 @@ def meant_type(words: str) -> MeantType:
     text = " ".join(words[: LONGEST + 1].strip().strip("`'\"").split())
     if len(text) > LONGEST:
         raise ValueError(f"the type is longer than {LONGEST} characters")
-    found = _united(_split(re.sub(r"(?<=\S) or (?=\S)", " | ", text), "|"))
+    found = _union(_split(re.sub(r"(?<=\S) or (?=\S)", " | ", text), "|"))
     if found is None:
         raise ValueError(f"{text!r} is not one of the types {', '.join(TYPE_NAMES)}")
     return found
 
 
-def _united(texts: Iterable[str]) -> MeantType | None:
+def _union(texts: Iterable[str]) -> MeantType | None:
     """The type of `A | B`: None makes it optional, int and float make float, equal types make one."""
     given = list(texts)
     present = [text for text in given if text.casefold() not in _NONES]
-    found = [_single(text) for text in present]
+    found = [_alternative(text) for text in present]
     names = {meant.name for meant in found if meant is not None}
     held = {meant.elements for meant in found if meant is not None}
     if names == {"int", "float"}:
@@ -66,13 +67,13 @@ def _united(texts: Iterable[str]) -> MeantType | None:
     return MeantType(names.pop(), optional, held.pop() if len(held) == 1 else "")
 
 
-def _single(text: str) -> MeantType | None:
+def _alternative(text: str) -> MeantType | None:
     """One type without alternatives; None if it is not known."""
-    name, arguments = _taken_apart(text)
+    name, arguments = _name_and_arguments(text)
     word = re.sub(r"[\s_\-]+", "", name.rpartition(".")[2]).casefold()
     if word in ("optional", "union", "literal", *_WRAPPERS) and arguments:
         return _generic(word, arguments)
-    found = _MEANT.get(word)
+    found = _TYPE_OF_WORD.get(word)
     if found in ("list", "dict"):
         _require_parts_that_cross(text, arguments)
     return None if found is None else MeantType(found, elements=elements_of(text) if arguments else "")
@@ -81,16 +82,16 @@ def _single(text: str) -> MeantType | None:
 def _generic(word: str, arguments: str) -> MeantType | None:
     match word:
         case "optional":
-            return _united((*_split(arguments, "|"), "None"))
+            return _union((*_split(arguments, "|"), "None"))
         case "union":
-            return _united(_split(arguments, ","))
+            return _union(_split(arguments, ","))
         case "literal":
             return _type_of_values(arguments)
         case _:
-            return _united(_split(next(_split(arguments, ",")), "|"))
+            return _union(_split(next(_split(arguments, ",")), "|"))
 
 
-def _taken_apart(text: str) -> tuple[str, str]:
+def _name_and_arguments(text: str) -> tuple[str, str]:
     """`list[str]` as `list` and `str`; also for `datetime64[ns]`, `array of numbers` and `number (euros)`."""
     for pattern in (r"([^\[]*)\[(.*)\]", r"([^(]*)\((.*)\)", r"(?:an? )?(.+?) (?:of|with) (.+)"):
         match = re.fullmatch(pattern, text)
@@ -112,7 +113,7 @@ def _split(text: str, sign: str) -> Iterator[str]:
 
 def _type_of_values(arguments: str) -> MeantType | None:
     """The type of the values of `Literal["up", "down"]`."""
-    return _united([_type_of_value(value) for value in _split(arguments, ",")])
+    return _union([_type_of_value(value) for value in _split(arguments, ",")])
 
 
 def _type_of_value(text: str) -> str:
@@ -126,15 +127,15 @@ def _type_of_value(text: str) -> str:
 def _require_parts_that_cross(text: str, arguments: str) -> None:
     if elements_of(text) in WHOLE:
         return
-    held = {_MEANT.get(word.casefold()) for word in re.findall(r"\w+", arguments)}
+    held = {_TYPE_OF_WORD.get(word.casefold()) for word in re.findall(r"\w+", arguments)}
     whole = [name for name, kind in KINDS.items() if kind.stands_alone and name in held]
     if whole:
         raise ValueError(f"{text!r} holds a {whole[0]}, which must be an output of its own")
 
 
-# Reads a model's answer for a plan and merges it with the user's declarations.
+# The answer, merged with the user's declarations
 #
-# No part is dropped silently, except what `holds` has that cannot be tested.
+# No part is dropped silently, except properties in `holds` that cannot be tested.
 
 
 class _Parameter(BaseModel):
@@ -203,7 +204,7 @@ def merge(answer: PlanAnswer, inputs: tuple[InputSpec, ...], outputs: tuple[Outp
 
 
 def _property(text: str) -> str:
-    """A property that the answer must have; "" if it is none. The function is then only not tested for it."""
+    """A property that the function can be tested for; "" if the text names none."""
     try:
         return text.strip() if text.strip() in (ORDERLESS, TWICE) else demand_text(text)
     except InvalidRequest:
@@ -311,6 +312,8 @@ def _required_name(text: str) -> str:
 def _shown(text: str) -> str:
     return repr(text[:80])
 
+
+# The question
 
 _INSTRUCTIONS = """\
 You plan one Python function, `run`, and write no code. Its code and its tests are written apart from each other, from

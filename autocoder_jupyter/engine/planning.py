@@ -1,4 +1,7 @@
-"""From the request to the brief: the plan, and for a refinement which tests of the earlier version stay."""
+"""From the request to the brief: the plan, questions to the user, and which tests of an earlier version stay.
+
+`preview` shows what would be sent.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from pydantic import BaseModel, Field
 from autocoder_jupyter.engine.conversation import Messages
 from autocoder_jupyter.engine.generation import GenerationSetup
 from autocoder_jupyter.engine.plan import PlanAnswer, make_plan, plan_messages, reading
-from autocoder_jupyter.engine.prepare import prepare, versions, with_versions
+from autocoder_jupyter.engine.prepare import environment_text, prepare, with_environment
 from autocoder_jupyter.engine.prompt import Brief, extended
 from autocoder_jupyter.engine.tests import read_suite, sort_tests, unreachable
 from autocoder_jupyter.models.answers import with_schema
@@ -25,14 +28,11 @@ from autocoder_jupyter.types import InputSpec, PlanQuestion, TestChoice
 from autocoder_jupyter.versions.request_fields import content_key
 from autocoder_jupyter.view.amounts import amount
 
-# `--ask`: the plan asks the user up to three questions before code is written; answers become lines of the request.
+# Questions to the user (`--ask`)
 #
-# The questions come with a plan that already assumes an answer to each. So no second plan is needed if the user agrees
-# or is absent. Answers are kept in the journal: the same questions are not asked twice.
-#
-# Where a check of the data finds that the request says of them what is not so, that is a question too, before the
-# others.
-
+# Up to three, before code is written; the answers become lines of the request. The plan already assumes an answer to
+# each, so no second plan is needed if the user agrees or is absent. Answers are kept in the journal: the same questions
+# are not asked twice. A contradiction between the request and the data is a question too, before the others.
 
 MOST_QUESTIONS = 3
 MOST_OPTIONS = 4
@@ -42,9 +42,9 @@ LONGEST = 300
 _STEP = "answers"
 
 _DATA, _REQUEST = "the data", "the request"
-"""What may hold where they contradict each other."""
+"""The answers to a question about a contradiction between the two."""
 
-_ASK = """\
+_ASKING = """\
 The person can be asked before anything is written. Beside the plan, put up to three questions: only where the request
 leaves open what changes the numbers that come out, the most important first, and none where it decides. Each has two
 to four short options that a data scientist can choose from at a glance, and `assumed` is the option that your plan
@@ -63,15 +63,15 @@ class _AskingPlan(PlanAnswer):
     questions: list[_Question] = Field(default_factory=list)
 
 
-async def briefed(setup: GenerationSetup, context: str) -> Brief:
+async def ask_for_brief(setup: GenerationSetup, context: str) -> Brief:
     """Ask for the plan. If the user may be asked, the answers become part of the brief's request.
 
-    Where the request says of the data what is not so, the plan has an assumption that the data are followed, unless the
-    user decided otherwise.
+    If the request contradicts the data, the plan has an assumption that the data are followed, unless the user decided
+    otherwise.
     """
-    brief = await _briefed(setup, context)
+    brief = await _asked_brief(setup, context)
     refused = {answer.removesuffix(f" {_REQUEST}") for answer in brief.request.answers if answer.endswith(_REQUEST)}
-    conflicts = (one for one in setup.prepared.context.conflicts if _about(one).text not in refused)
+    conflicts = (one for one in setup.prepared.context.conflicts if _about_conflict(one).text not in refused)
     unfit = tuple(f"{conflict}: the data are followed." for conflict in conflicts)
     new = tuple(line for line in unfit if line not in brief.plan.assumptions)
     if not new:
@@ -79,32 +79,32 @@ async def briefed(setup: GenerationSetup, context: str) -> Brief:
     return replace(brief, plan=brief.plan.model_copy(update={"assumptions": (*new, *brief.plan.assumptions)}))
 
 
-async def _briefed(setup: GenerationSetup, context: str) -> Brief:
+async def _asked_brief(setup: GenerationSetup, context: str) -> Brief:
     request, inputs = setup.request, setup.prepared.inputs
     if not setup.config.ask:
-        return await _brief(setup, request, context)
+        return await _planned_brief(setup, request, context)
     read = reading(request, inputs)
     messages, answer_type = first_question(request, inputs, context, asks=True)
     answer = await setup.talk.structured("plan", messages, answer_type, require=read)
-    own = map(_about, setup.prepared.context.conflicts)
+    own = map(_about_conflict, setup.prepared.context.conflicts)
     questions = (*own, *questions_of(getattr(answer, "questions", ())))[:MOST_QUESTIONS]
     answers = await _answers(setup, questions) if questions else ()
-    said = [(question, answer) for question, answer in zip(questions, answers, strict=False) if answer]
-    if not said:
+    given = [(question, answer) for question, answer in zip(questions, answers, strict=False) if answer]
+    if not given:
         return Brief(request, read(answer), context)
-    lines = tuple(f"{question.text} {answer}" for question, answer in said)
+    lines = tuple(f"{question.text} {answer}" for question, answer in given)
     answered = replace(request, answers=(*request.answers, *lines))
     setup.emit(QuestionsAnswered(lines))
-    agreed = all(answer == question.assumed for question, answer in said)
-    return Brief(answered, read(answer), context) if agreed else await _brief(setup, answered, context)
+    agreed = all(answer == question.assumed for question, answer in given)
+    return Brief(answered, read(answer), context) if agreed else await _planned_brief(setup, answered, context)
 
 
-def _about(conflict: str) -> PlanQuestion:
-    """The question about what a request says of the data that is not so."""
+def _about_conflict(conflict: str) -> PlanQuestion:
+    """The question about a contradiction between the request and the data."""
     return PlanQuestion(text=_short(f"{conflict}. Which holds?"), options=(_DATA, _REQUEST), assumed=_DATA)
 
 
-async def _brief(setup: GenerationSetup, request: Request, context: str) -> Brief:
+async def _planned_brief(setup: GenerationSetup, request: Request, context: str) -> Brief:
     return Brief(request, await make_plan(setup.talk, request, setup.prepared.inputs, context), context)
 
 
@@ -113,7 +113,7 @@ def first_question(
 ) -> tuple[Messages, type[PlanAnswer]]:
     """The first question to the model, and the type of its answer. A preview shows the same."""
     messages = plan_messages(request, inputs, data_context)
-    return (extended(messages, _ASK), _AskingPlan) if asks else (messages, PlanAnswer)
+    return (extended(messages, _ASKING), _AskingPlan) if asks else (messages, PlanAnswer)
 
 
 def questions_of(asked: Sequence[_Question]) -> tuple[PlanQuestion, ...]:
@@ -138,18 +138,21 @@ async def _answers(setup: GenerationSetup, questions: tuple[PlanQuestion, ...]) 
     journal = setup.services.journal
     key = content_key(setup.request.prompt, setup.request.wishes, [question.model_dump() for question in questions])
     recorded = journal.find_step(_STEP, key) if setup.config.cache == "auto" else None
-    said = recorded.get("said") if recorded else None
-    if isinstance(said, list) and len(said) == len(questions):
-        return tuple(map(_short, said))
+    answers_before = recorded.get("said") if recorded else None
+    if isinstance(answers_before, list) and len(answers_before) == len(questions):
+        return tuple(map(_short, answers_before))
     setup.emit(QuestionsAsked(questions))
-    told = await setup.services.ask(questions)
-    if told is None:
+    now = await setup.services.ask(questions)
+    if now is None:
         setup.emit(QuestionsAnswered(()))
         return ()
-    answers = tuple(map(_short, told))
+    answers = tuple(map(_short, now))
     if setup.config.cache != "disable":
         journal.add_step(_STEP, key, {"said": list(answers)})
     return answers
+
+
+# Planning
 
 
 @dataclass(frozen=True)
@@ -169,10 +172,10 @@ async def make_brief(setup: GenerationSetup, context: str) -> Planned:
     """Ask for the plan and, at the same time, which earlier tests stay, so that neither answer sees the other."""
     earlier = setup.request.earlier
     if earlier is None:
-        return Planned(await briefed(setup, context))
+        return Planned(await ask_for_brief(setup, context))
     async with asyncio.TaskGroup() as group:
         sorting = group.create_task(_sorted(setup, context, earlier))
-        brief = await briefed(setup, context)
+        brief = await ask_for_brief(setup, context)
     return Planned(brief, unreachable(sorting.result(), earlier.plan.inputs, brief.plan.inputs))
 
 
@@ -182,7 +185,7 @@ async def _sorted(setup: GenerationSetup, context: str, earlier: Earlier) -> tup
     return await sort_tests(setup.talk, Brief(setup.request, earlier.plan, context), read_suite(earlier.tests))
 
 
-# Shows exactly what would be sent to the model, before anything is sent.
+# Preview
 
 
 def preview(request: Request, config: AgentConfig) -> str:
@@ -192,14 +195,14 @@ def preview(request: Request, config: AgentConfig) -> str:
     results of running that.
     """
     prepared = prepare(request, config)
-    told = with_versions(prepared.context.text, versions(config, prepared.pinned))
-    messages, answer = asked_first(request, prepared.inputs, told, asks=config.ask)
+    context = with_environment(prepared.context.text, environment_text(config, prepared.pinned))
+    messages, answer = first_question_as_sent(request, prepared.inputs, context, asks=config.ask)
     masked = ", ".join(f"{count} {kind}" for kind, count in sorted(prepared.context.masked.items())) or "nothing"
     size = _size(messages)
     head = (
         f"To {config.model}: {size:,} characters, ~{size // 4:,} tokens; share: {config.share}; masked: {masked}.\n"
         "Every later question repeats the request and the data below and adds only what the model wrote and how it ran."
-        f"\n{of_effort(config, messages)}"
+        f"\n{effort_summary(config, messages)}"
     )
     schema = json.dumps(response_format("json_schema", answer_form(answer)), ensure_ascii=False)
     parts = [(message["role"], message["content"]) for message in messages]
@@ -207,7 +210,7 @@ def preview(request: Request, config: AgentConfig) -> str:
     return "\n\n".join([head, *(f"───── {title} ─────\n{content}" for title, content in parts)])
 
 
-def asked_first(
+def first_question_as_sent(
     request: Request, inputs: tuple[InputSpec, ...], data_context: str, *, asks: bool
 ) -> tuple[Messages, type[PlanAnswer]]:
     """See `first_question`; with the schema of the answer in it, as it is sent."""
@@ -215,8 +218,8 @@ def asked_first(
     return with_schema(question, answer), answer
 
 
-def of_effort(config: AgentConfig, first: Messages) -> str:
-    """What the effort asks and takes, in one sentence; `first` is the first question."""
+def effort_summary(config: AgentConfig, first: Messages) -> str:
+    """How many questions, tokens and seconds the effort takes, in one sentence; `first` is the first question."""
     effort, size = EFFORTS[config.effort], _size(first)
     own = effort.questions - effort.has_second_opinion + config.wants_second_opinion - config.skip_tests
     more = ", one more if the tests are weak" if effort.is_examined and not config.skip_tests else ""

@@ -1,4 +1,4 @@
-"""Before the first question: completes the inputs, checks that samples can cross, describes the data, makes the key."""
+"""Everything before the first question: inputs, checks of the samples, the text about data and environment, the key."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ def prepare(request: Request, config: AgentConfig) -> Prepared:
     """Prepare everything that needs no model."""
     secret_values(config.secrets)  # only the sandbox needs them, but a missing one is reported before a model is paid
     inputs = settle_inputs(request)
-    require_crossing(inputs, request.samples)
+    require_encodable(inputs, request.samples)
     withheld = WithheldColumns.of(config.hide, config.mask)
     columns = (column.name for output in request.outputs for column in output.columns)
     contracts = (contract.text for contract in request.contracts.values())
-    withheld.require_possible(request.samples, (words_of(request), *request.wishes, *columns, *contracts))
+    withheld.require_possible(request.samples, (texts_of_request(request), *request.wishes, *columns, *contracts))
     _require_no_values_of_masked(request, config)
     for example in request.examples:
         withheld.require_absent(example.text, (value for _, value in (*example.given, *example.expected)))
@@ -70,7 +70,7 @@ def prepare(request: Request, config: AgentConfig) -> Prepared:
         share=config.share,
         max_sample_rows=config.max_sample_rows,
         checks=reading.checks,
-        request=words_of(request),
+        request=texts_of_request(request),
         examples=request.examples,
         withheld=withheld,
     )
@@ -80,8 +80,8 @@ def prepare(request: Request, config: AgentConfig) -> Prepared:
 def _require_no_values_of_masked(request: Request, config: AgentConfig) -> None:
     """A contract is sent to the model unchanged, and its checks of a masked column may contain values of it."""
     for name, contract in request.contracts.items():
-        told = [part for part in (*contract.record["columns"], *contract.record["index"]) if part["checks"]]
-        masked = next((column for column in config.mask for part in told if part["label"] == repr(column)), None)
+        checked = [part for part in (*contract.record["columns"], *contract.record["index"]) if part["checks"]]
+        masked = next((column for column in config.mask for part in checked if part["label"] == repr(column)), None)
         if masked is not None:
             raise InvalidRequest(
                 f"{masked} is to be masked, but the contract of {name} has checks of it.",
@@ -97,7 +97,7 @@ def _own_lock(config: AgentConfig) -> tuple[str, ...]:
     return read_pylock(Path(config.packages_from), config.image_config.python_version or sys.version_info[:2])
 
 
-def words_of(request: Request) -> str:
+def texts_of_request(request: Request) -> str:
     """All text that the user wrote. It shows which columns are meant."""
     inputs = (f"{spec.name} {spec.meaning}" for spec in request.inputs)
     outputs = (f"{spec.name} {spec.meaning}" for spec in request.outputs)
@@ -115,7 +115,7 @@ def settle_inputs(request: Request) -> tuple[InputSpec, ...]:
     return (*request.inputs, *samples)
 
 
-def require_crossing(inputs: tuple[InputSpec, ...], samples: Mapping[str, Any]) -> None:
+def require_encodable(inputs: tuple[InputSpec, ...], samples: Mapping[str, Any]) -> None:
     """Check that each sample can cross into a sandbox, by encoding it."""
     types = {spec.name: spec.type for spec in inputs}
     for name, value in samples.items():
@@ -144,45 +144,45 @@ def request_record(request: Request, config: AgentConfig, key: RequestKey) -> di
     return {**request_fields.field_records(request), "settings": settings, "key": key.record()}
 
 
-# The text about versions of Python and pandas for the model. It follows the data and is the same for every stage.
+# Versions of Python and packages, for the model
 #
-# Versions are given without their last part, and as they were when the request was first asked. So a journal that was
-# recorded with another Python can be replayed; the code is then tested in today's environment.
-
+# The text follows the data and is the same for every stage. Versions are given without their last part, and as they
+# were when the request was first asked. So a journal that was recorded with another Python can be replayed; the code is
+# then tested in today's environment.
 
 _STEP = "versions"
 _HARMLESS = re.compile(r"[A-Za-z0-9 ._,<>=!~\[\]-]{1,400}")
 """A valid recorded text. The journal is untrusted."""
 
 
-def versions(config: AgentConfig, lock: Sequence[str]) -> str:
+def environment_text(config: AgentConfig, lock: Sequence[str]) -> str:
     """`Python 3.11, pandas 3.1`, and the packages from the user's settings."""
     python = config.image_config.python_version or sys.version_info[:2]
     pins = {name_of(line): _short(pin_of(line).partition("==")[2]) for line in lock}
     if not pins and python == sys.version_info[:2]:
         pins["pandas"] = _short(metadata.version("pandas"))  # the notebook's, see `sandbox.environments`
-    told = [f"Python {python[0]}.{python[1]}", *([f"pandas {pins['pandas']}"] if "pandas" in pins else [])]
+    parts = [f"Python {python[0]}.{python[1]}", *([f"pandas {pins['pandas']}"] if "pandas" in pins else [])]
     for wanted in config.base_packages:
         name = requirement_name(wanted)
-        told += [f"{name} {pins[name]}" if name in pins else wanted] if name != "pandas" else []
-    return ", ".join(told)
+        parts += [f"{name} {pins[name]}" if name in pins else wanted] if name != "pandas" else []
+    return ", ".join(parts)
 
 
 def _short(version: str) -> str:
     return ".".join(version.split(".")[:2])
 
 
-def recalled(journal: Journal, request_key: str) -> str:
+def recorded_environment(journal: Journal, request_key: str) -> str:
     """The recorded text of this request; "" if there is none."""
     text = (journal.find_step(_STEP, request_key) or {}).get("told")
     return text if isinstance(text, str) and _HARMLESS.fullmatch(text) else ""
 
 
-def record(journal: Journal, request_key: str, told: str) -> None:
-    """Record the text."""
-    journal.add_step(_STEP, request_key, {"told": told})
+def record_environment(journal: Journal, request_key: str, text: str) -> None:
+    """Record the text of this request."""
+    journal.add_step(_STEP, request_key, {"told": text})
 
 
-def with_versions(data_context: str, told: str) -> str:
+def with_environment(data_context: str, versions: str) -> str:
     """The text about the data, followed by that about the environment."""
-    return "\n\n".join(filter(None, (data_context, block("environment", told))))
+    return "\n\n".join(filter(None, (data_context, block("environment", versions))))

@@ -1,4 +1,4 @@
-"""Why an attempt failed: failures that need no model, and the question to the model."""
+"""Diagnosis and repair: why tests fail, failures as text for the model, and fixes of wrong tests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from autocoder_jupyter.redaction.messages import Redaction
 from autocoder_jupyter.types import ErrorDiagnosis, TestFailure, TestOutcome
 from autocoder_jupyter.untrusted.parsing import complaint, parse
 
-# Replaces and selects single tests of a module in its text. The rest of the text stays unchanged.
+# Single tests in the text of a module
 
 
 class PatchError(ValueError):
@@ -73,7 +73,9 @@ def excerpt(source: str, names: Iterable[str]) -> str:
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
 
 
-_INSTRUCTIONS = """\
+# Diagnosis
+
+_DIAGNOSIS = """\
 You find out why tests of a function fail. The function and its tests were written by two people from the same request
 and the same plan, without seeing each other's work; either may be wrong.
 
@@ -102,14 +104,14 @@ LONGEST_MESSAGE = 3000
 """Characters of one test's message that are shown; a longer one is cut in the middle."""
 
 
-def told_by_program(name: str, error: Exception, redaction: Redaction) -> TestFailure:
+def program_failure(name: str, error: Exception, redaction: Redaction) -> TestFailure:
     """A failure outside of any test (on the sample, in a check). It is the function's."""
-    said = redaction.error(error)
+    message = redaction.error(error)
     return TestFailure(
         test_name=name,
-        error_message=said,
+        error_message=message,
         expected_behavior="The function runs and keeps to the interface.",
-        actual_behavior=said,
+        actual_behavior=message,
         root_cause=redaction.traceback(error),
         error_type="logic",
     )
@@ -122,7 +124,7 @@ def diagnosis_messages(brief: Brief, code: str, tests: str, failing: Sequence[Te
         block("solution", code),
         block("failing_tests", excerpt(tests, [outcome.id for outcome in failing])),
         block("reports", reports),
-        _INSTRUCTIONS,
+        _DIAGNOSIS,
     )
 
 
@@ -167,10 +169,10 @@ def complete(answer: DiagnosisAnswer, failing: Iterable[TestOutcome]) -> ErrorDi
     failures = []
     for outcome in failing:
         message = last_line(outcome.message) or outcome.outcome
-        told: dict[str, Any] = {"error_type": "logic"}
+        fields: dict[str, Any] = {"error_type": "logic"}
         if (found := by_name.get(outcome.id.rpartition("::")[2])) is not None:
-            told = found.model_dump(exclude={"same_cause"})
-        failures.append(TestFailure(**{**told, "test_name": outcome.id, "error_message": message}))
+            fields = found.model_dump(exclude={"same_cause"})
+        failures.append(TestFailure(**{**fields, "test_name": outcome.id, "error_message": message}))
     return ErrorDiagnosis(
         failures=(*failures, *_departures(answer.departures)),
         needs_system_packages=answer.needs_system_packages,
@@ -183,10 +185,10 @@ def _short_name(test: str) -> str:
 
 
 def _departures(sentences: Iterable[str]) -> list[TestFailure]:
-    told = list(dict.fromkeys(" ".join(sentence.split())[:_LONGEST_DEPARTURE] for sentence in sentences))
+    distinct = list(dict.fromkeys(" ".join(sentence.split())[:_LONGEST_DEPARTURE] for sentence in sentences))
     return [
         TestFailure(test_name=f"{DEPARTURE} ({number})", error_message=sentence, error_type="logic")
-        for number, sentence in enumerate(filter(None, told[:_MOST_DEPARTURES]), start=1)
+        for number, sentence in enumerate(filter(None, distinct[:_MOST_DEPARTURES]), start=1)
     ]
 
 
@@ -205,7 +207,7 @@ def shortened(message: str) -> str:
     return f"{message[:half]}\n[… {len(message) - 2 * half} characters left out …]\n{message[-half:]}"
 
 
-# Failures as text for a model that fixes the code.
+# Failures as text
 
 
 def failures_text(failures: Sequence[TestFailure]) -> str:
@@ -225,13 +227,12 @@ def failures_text(failures: Sequence[TestFailure]) -> str:
     return "\n".join(blocks)
 
 
-# Fixes a test, only after an independent re-derivation.
+# Fixes of tests
 #
 # The model that re-derives a test sees neither the code nor its results, so it cannot adapt a test to wrong code. (In
 # Flyte's loop, a test that fails twice is rewritten to expect what the code returns.)
 
-
-_DERIVER = """\
+_REDERIVATION = """\
 You check the expectations of tests. You see a request, the plan that fixes how it is read, and some pytest functions
 for the function `run` of that plan. You see no implementation, and you must not imagine one.
 
@@ -273,7 +274,7 @@ class TestFix:
 
 def rederivation_messages(brief: Brief, tests: str, names: Sequence[str]) -> Messages:
     """The question. It has neither the code, nor its results, nor the diagnosis."""
-    return brief.question(block("tests", excerpt(tests, names)), _DERIVER)
+    return brief.question(block("tests", excerpt(tests, names)), _REDERIVATION)
 
 
 async def fix_tests(talk: Conversation, brief: Brief, tests: str, names: Sequence[str], *, variant: int = 0) -> TestFix:

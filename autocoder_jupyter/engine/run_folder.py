@@ -20,11 +20,11 @@ from autocoder_jupyter.versions.store import file_path, home_of, run_path
 
 @dataclass
 class _Unwritten:
-    """What the disk refused, by the name of the file; `is_told` once the user knows."""
+    """What the disk refused, by the name of the file; `is_noted` once there is a note for the user."""
 
     lines: dict[str, list[str]] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
-    is_told: bool = False
+    is_noted: bool = False
 
 
 _unwritten: dict[tuple[Path, str], _Unwritten] = {}
@@ -95,15 +95,15 @@ class RunFolder:
             if isinstance(error.__cause__, Refused):
                 del _unwritten[self._key]
                 raise
-            if not waiting.is_told:
+            if not waiting.is_noted:
                 self.notes.append(
                     f"Nothing of {self._name} is recorded since then: {error.why.rstrip('.')}. The answers are kept "
                     "until this kernel ends. They are written, and not paid for again, if you free space and run the "
                     "cell again before that."
                 )
-            waiting.is_told = True
+            waiting.is_noted = True
         else:
-            if waiting.is_told:
+            if waiting.is_noted:
                 self.notes.append(f"The journal of {self._name} is complete again.")
             del _unwritten[self._key]
 
@@ -121,7 +121,7 @@ class RunFolder:
         home = home_of(self._root.name, self._name)
         return run_path(self._files, home, self._run_id) if self._is_version else f"{home}/{self._run_id}"
 
-    def append_surely(self, name: str, line: str) -> None:
+    def append_or_raise(self, name: str, line: str) -> None:
         """Append a line to a file, after the lines that the disk refused before. It is on disk when this returns."""
         self.write_waiting()
         if self._key in _unwritten:

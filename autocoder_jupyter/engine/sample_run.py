@@ -1,4 +1,4 @@
-"""Runs the function on the real sample: it must return its types, not change its inputs, and be deterministic."""
+"""Runs the function on the real sample and checks its outputs: types, determinism, the user's checks and contracts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pandas as pd
 from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.contracts.applying import Breach, apply_contract
 from autocoder_jupyter.engine.programs import program_text
-from autocoder_jupyter.engine.repair import told_by_program
+from autocoder_jupyter.engine.repair import program_failure
 from autocoder_jupyter.engine.sandbox_session import SandboxSession
 from autocoder_jupyter.equality import equal
 from autocoder_jupyter.equality.scalars import is_missing, is_single
@@ -57,7 +57,7 @@ class SampleRun:
     def failures(self, redaction: Redaction) -> tuple[TestFailure, ...]:
         """Failed checks as failures of the function, with redacted messages."""
         if self.error is not None:
-            return (told_by_program(ON_SAMPLE, self.error, redaction),)
+            return (program_failure(ON_SAMPLE, self.error, redaction),)
         return failures_of(self.checks)
 
 
@@ -143,11 +143,12 @@ def failures_of(checks: Sequence[CheckOutcome]) -> tuple[TestFailure, ...]:
     )
 
 
-# The user's own checks: expressions over inputs and outputs that must be true on the sample.
+# The user's checks
+#
+# Expressions over inputs and outputs that must be true on the sample.
 
-
-_KEPT, _TOLD = 2_000, 500
-"""Characters of a check's message: those that leave the sandbox to be masked, and those that are shown."""
+_LONGEST_RAW, _LONGEST_SHOWN = 2_000, 500
+"""Characters of a check's message: before it leaves the sandbox to be masked, and as it is shown."""
 
 
 async def run_checks(
@@ -165,10 +166,10 @@ async def run_checks(
     """
     if not checks:
         return ()
-    return await session.work(lambda worker: checked(worker, checks, program, samples, values, redaction))
+    return await session.work(lambda worker: run_checks_in(worker, checks, program, samples, values, redaction))
 
 
-def checked(
+def run_checks_in(
     worker: Worker,
     checks: Sequence[str],
     program: Program,
@@ -187,7 +188,9 @@ def checked(
         if spec.type in INPUT_TYPE_NAMES and spec.name.isidentifier() and value is not None:
             known[spec.name] = (spec.type, value)
     checker = Program(
-        code=program_text("checker", EXPRESSIONS=list(checks), SHOW_VALUES=redaction.shows_values, LONGEST=_KEPT),
+        code=program_text(
+            "checker", EXPRESSIONS=list(checks), SHOW_VALUES=redaction.shows_values, LONGEST=_LONGEST_RAW
+        ),
         inputs=tuple(InputSpec(name=name, type=kind) for name, (kind, _) in known.items()),
         outputs=(OutputSpec(name="outcomes", type="list"),),
     )
@@ -199,20 +202,22 @@ def checked(
             raise
         return tuple(CheckOutcome(name=check, passed=False, message=redaction.error(error)) for check in checks)
     return tuple(
-        CheckOutcome(name=check, passed=bool(told["passed"]), message=_message(told, redaction))
-        for check, told in zip(checks, outcome.values["outcomes"], strict=True)
+        CheckOutcome(name=check, passed=bool(outcome_of_check["passed"]), message=_message(outcome_of_check, redaction))
+        for check, outcome_of_check in zip(checks, outcome.values["outcomes"], strict=True)
     )
 
 
-def _message(told: Mapping[str, Any], redaction: Redaction) -> str:
-    if told["passed"]:
+def _message(outcome: Mapping[str, Any], redaction: Redaction) -> str:
+    if outcome["passed"]:
         return ""
     if not redaction.shows_values:
         return "it is not true, or cannot be evaluated"
-    return redaction.words(str(told["message"]), _TOLD)
+    return redaction.words(str(outcome["message"]), _LONGEST_SHOWN)
 
 
-# Checks that outputs satisfy the user's schemas: on the sample, and in each call that a test makes.
+# Contracts
+#
+# Outputs must satisfy the user's schemas: on the sample, and in each call that a test makes.
 
 
 class ContractWatch:
@@ -254,7 +259,7 @@ class ContractWatch:
         return _outcome_of(title, broken[0] if broken else None, redaction, self._secrets, head)
 
 
-async def judged_on_sample(
+async def apply_contracts(
     contracts: Mapping[str, Contract], sample: SampleRun, redaction: Redaction, secrets: Mapping[str, str]
 ) -> tuple[dict[str, Any], tuple[CheckOutcome, ...]]:
     """The outputs on the sample after their contracts were applied, as the user gets them; and whether these hold.
@@ -263,14 +268,14 @@ async def judged_on_sample(
     """
     values, outcomes = dict(sample.values), []
     for name in (name for name in sample.values if name in contracts):
-        accepted, breach = await call_blocking(_application(name, contracts[name], values[name]))
+        accepted, breach = await call_blocking(_apply(name, contracts[name], values[name]))
         values[name] = accepted
         title = f"{name} satisfies {contracts[name].title} on the sample"
         outcomes.append(_outcome_of(title, breach, redaction, secrets))
     return values, tuple(outcomes)
 
 
-def _application(name: str, contract: Contract, value: Any) -> Any:
+def _apply(name: str, contract: Contract, value: Any) -> Any:
     return lambda: apply_contract(name, contract, value)
 
 
@@ -279,9 +284,9 @@ def _outcome_of(
 ) -> CheckOutcome:
     if breach is None:
         return CheckOutcome(name=title, passed=True)
-    told = without_secrets(breach.words(values=redaction.shows_values), secrets)
-    said = redaction.words(told) if redaction.shows_values else told
-    return CheckOutcome(name=title, passed=False, message=head + said, in_full=head + breach.words(values=True))
+    message = without_secrets(breach.words(values=redaction.shows_values), secrets)
+    shown = redaction.words(message) if redaction.shows_values else message
+    return CheckOutcome(name=title, passed=False, message=head + shown, in_full=head + breach.words(values=True))
 
 
 def watch_of(
@@ -291,32 +296,30 @@ def watch_of(
     return ContractWatch(contracts, secrets) if any(name in contracts for name in outputs) else None
 
 
-# Outputs on the sample that are empty, all missing or constant where the sample is not.
+# Remarks about blank outputs
 #
-# All tests and both solutions can agree on such an output, if the request says something of the data that is not so,
-# such as another format of dates. So a person is told before the result counts as good.
+# An output can be empty, all missing or constant where the sample is not. All tests and both solutions can agree on it
+# if the request is wrong about the data, for example about the format of dates. So the user gets a remark.
 
+MOST_REMARKS = 5
 
-MOST = 5
-"""The maximum number of remarks."""
-
-_FEW = 5
+_FEWEST_ROWS = 5
 """Rows from which on a column with a single value is remarkable."""
 
 
 def remarks(values: Mapping[str, Any], samples: Mapping[str, Any], declared: Collection[str] | None) -> tuple[str, ...]:
-    """One sentence for each output or column that says nothing."""
+    """One sentence for each blank output or column."""
     rows = max((len(value) for value in samples.values() if isinstance(value, pd.DataFrame | pd.Series)), default=0)
     if not rows:
         return ()
     beside = f"on {rows:,} row{'' if rows == 1 else 's'} of data"
-    found = (remark for name, value in values.items() for remark in _of(name, value, samples, declared))
-    return tuple(f"{remark} {beside}" for remark, _ in zip(found, range(MOST), strict=False))
+    found = (remark for name, value in values.items() for remark in _remarks_on(name, value, samples, declared))
+    return tuple(f"{remark} {beside}" for remark, _ in zip(found, range(MOST_REMARKS), strict=False))
 
 
-def _of(name: str, value: Any, samples: Mapping[str, Any], declared: Collection[str] | None) -> Iterator[str]:
+def _remarks_on(name: str, value: Any, samples: Mapping[str, Any], declared: Collection[str] | None) -> Iterator[str]:
     if isinstance(value, pd.DataFrame | pd.Series):
-        yield from _of_table(name, value, samples, declared)
+        yield from _remarks_on_table(name, value, samples, declared)
     elif isinstance(value, Mapping | list):
         parts = list(value.values()) if isinstance(value, Mapping) else value
         if not parts:
@@ -327,14 +330,16 @@ def _of(name: str, value: Any, samples: Mapping[str, Any], declared: Collection[
         yield f"{name} is missing"
 
 
-def _of_table(name: str, table: Any, samples: Mapping[str, Any], declared: Collection[str] | None) -> Iterator[str]:
+def _remarks_on_table(
+    name: str, table: Any, samples: Mapping[str, Any], declared: Collection[str] | None
+) -> Iterator[str]:
     if not len(table):
         yield f"{name} is empty"
         return
     columns = [(None, table)] if isinstance(table, pd.Series) else list(table.items())
     for label, column in columns:
-        told = declared is None or str(label) in declared
-        where = name if label is None else f"{name}.{label}" if told else f"a column of {name}"
+        is_named = declared is None or str(label) in declared
+        where = name if label is None else f"{name}.{label}" if is_named else f"a column of {name}"
         if column.isna().all():
             yield f"all values of {where} are missing"
         elif _is_constant(column) and (_is_zero(column) or _varies(label, samples)):
@@ -342,7 +347,7 @@ def _of_table(name: str, table: Any, samples: Mapping[str, Any], declared: Colle
 
 
 def _is_constant(column: Any) -> bool:
-    if len(column) < _FEW or column.isna().any():
+    if len(column) < _FEWEST_ROWS or column.isna().any():
         return False
     try:
         return bool((column == column.iloc[0]).all())

@@ -30,7 +30,7 @@ from autocoder_jupyter.untrusted.parsing import complaint, parse, visible
 from autocoder_jupyter.versions.edits import EditedVersion, edit_of
 from autocoder_jupyter.versions.field_changes import Change
 from autocoder_jupyter.versions.request_fields import (
-    changes_differences,
+    differences,
     in_words,
     schema_of,
     texts_of,
@@ -38,13 +38,13 @@ from autocoder_jupyter.versions.request_fields import (
 )
 from autocoder_jupyter.versions.store import Version, Versions, edited_id, key_of, numbered_id, unrecorded_id
 
-# An existing function as the answer to a request that demands more: what of it is changed, without a model.
+# An existing function for a request that demands more
 #
-# Further demands change nothing of it. Another default of an input is changed in its signature, and its tests still get
-# the default that they were written for. Declared outputs that it returns already become a part of its plan.
+# It is adapted without a model. Further demands change nothing of it. Another default of an input is changed in its
+# signature, and its tests still get the default that they were written for. Declared outputs that it returns already
+# become a part of its plan.
 
-
-_PLAIN = ("int", "float", "str", "bool")
+_TYPES_WITH_LITERALS = ("int", "float", "str", "bool")
 """The types of inputs whose default is changed here."""
 
 
@@ -102,7 +102,11 @@ def _with_defaults(made: Adapted, declared: Sequence[InputSpec]) -> Adapted | No
     }
     code = made.code
     for name, spec in changed.items():
-        if spec.type not in _PLAIN or before[name].type != spec.type or not KINDS[spec.type].takes_json(spec.default):
+        if (
+            spec.type not in _TYPES_WITH_LITERALS
+            or before[name].type != spec.type
+            or not KINDS[spec.type].takes_json(spec.default)
+        ):
             return None
         written = _with_default(code, name, KINDS[spec.type].source(spec.default))
         if written is None:
@@ -143,11 +147,10 @@ def _with_default(code: str, name: str, default: str) -> str | None:
     return b"\n".join(lines).decode()
 
 
-# Whether a version may contain what the user withholds now.
+# Versions that may contain withheld data
 #
-# Its plan, code and tests are sent to the model that changes it. They were written with what was shared when it was
-# made. If less is shared now, they may quote values of the data, or name a column that is hidden.
-
+# The plan, code and tests of a version are sent to the model that changes it. They were written with what was shared
+# then. If less is shared now, they may quote values of the data, or name a column that is hidden.
 
 _LEVELS = ("schema", "stats", "rows")
 
@@ -176,6 +179,9 @@ def _names(settings: Mapping[str, Any], what: str) -> frozenset[str]:
     return frozenset(name for name in names if isinstance(name, str)) if isinstance(names, list) else frozenset()
 
 
+# Drafts
+
+
 @dataclass(frozen=True)
 class Draft:
     """A function that exists before the first question. The model is not asked for its parts.
@@ -202,6 +208,9 @@ class Draft:
     kept: Version | None = None
     written_by: str = ""
 
+
+_LONGEST_MODEL = 100
+"""The number of characters of a model's name that are used."""
 
 EDITED = "edited by you"
 """The reason for a version that the user wrote."""
@@ -239,6 +248,9 @@ def tests_problem(source: str) -> str:
         return f"they do not parse: {complaint(error)}."
 
 
+# The start of a generation
+
+
 @dataclass(frozen=True)
 class Start:
     """What a generation starts from, and the version that it makes or verifies.
@@ -249,9 +261,9 @@ class Start:
         why: the reason to ask the model or to make another version, in one line; "" if nothing existed before.
         parent: the version that it is made from; "" for none.
         has_before: whether the name has a good version already.
-        written: who wrote the function, and what `--refresh` would change about that, in one line.
+        author_note: who wrote the function, and what `--refresh` would change about that, in one line.
         withheld: what of the function was shared when it was made and is not shared now, in one sentence.
-        carried: the existing version whose function is tested first with what is demanded now; None if there is none.
+        previous: the existing version whose function is tested first with what is demanded now; None if there is none.
         added: the constraints that are new since that version.
     """
 
@@ -261,38 +273,38 @@ class Start:
     why: str = ""
     parent: str = ""
     has_before: bool = False
-    written: str = ""
+    author_note: str = ""
     withheld: str = ""
-    carried: Version | None = None
+    previous: Version | None = None
     added: tuple[str, ...] = ()
 
     @property
     def existing(self) -> Version | None:
         """The existing version whose function is tested."""
-        return self.kept or self.carried
+        return self.kept or self.previous
 
     @property
     def as_is(self) -> bool:
         """Whether a failure is only reported, not fixed."""
         return self.draft is not None and self.draft.as_is
 
-    def holds(self) -> Start:
-        """The start of a version whose code is that of the existing one, because that holds what is demanded now."""
-        assert self.carried is not None
-        return replace(self, why=f"{self.why}; version {self.carried.number} holds it as it is")
+    def previous_passed(self) -> Start:
+        """The start of a version with the code of the existing one, because that meets the new demands."""
+        assert self.previous is not None
+        return replace(self, why=f"{self.why}; version {self.previous.number} holds it as it is")
 
-    def lacks(self, failure: str) -> Start:
-        """The start of a version that is made from the existing one, because that does not hold what is demanded."""
-        assert self.carried is not None and self.draft is not None
-        why = f"{self.why}; version {self.carried.number} does not hold it: {visible(' '.join(failure.split()))}"
-        return replace(self, draft=replace(self.draft, author="model"), why=why, written="", carried=None)
+    def previous_failed(self, failure: str) -> Start:
+        """The start of a version that is made from the existing one, because that does not meet the new demands."""
+        assert self.previous is not None and self.draft is not None
+        why = f"{self.why}; version {self.previous.number} does not hold it: {visible(' '.join(failure.split()))}"
+        return replace(self, draft=replace(self.draft, author="model"), why=why, author_note="", previous=None)
 
-    def overturned(self, version: str, number: int, by: str) -> Start:
-        """The start of a new version that is made from this one, because an error was found in it, `by` what."""
+    def superseded(self, version: str, number: int, by: str) -> Start:
+        """The start of a new version that is made from this one, because `by` found an error in it."""
         why = f"{by} found an error in version {number}"
         return Start(version, why=why, parent=self.version, has_before=True)
 
-    def failed(self, version: str, failure: str) -> Start:
+    def kept_failed(self, version: str, failure: str) -> Start:
         """The start of a new version that is made from the kept one, because that failed on this data."""
         assert self.kept is not None and self.draft is not None
         why = f"version {self.kept.number} does not hold on this data: {visible(' '.join(failure.split()))}"
@@ -305,10 +317,10 @@ def start_of(
     """Decide where a generation starts."""
     known, record = versions.all(), request_record(request, config, prepared.key)
     if given is not None:
-        start = _given(given, prepared, versions)
+        start = _start_of_draft(given, prepared, versions)
     elif config.cache == "auto":
         start = _kept_for(request, config, prepared, versions, known) or Start(
-            _open_id(versions, prepared.key.id, record), why=_why(request, record, versions, known)
+            _open_id(versions, prepared.key.id, record), why=_reason(request, record, versions, known)
         )
     elif config.cache == "override":
         start = Start(versions.free_id(prepared.key.id), why="generated again (--refresh)" if known else "")
@@ -317,39 +329,36 @@ def start_of(
     if start.draft is None:
         _require_nothing_withheld(request, config, versions)
     elif start.kept is not None:
-        start = _with_facts(start, start.kept, config, versions, record)
+        start = _with_author(start, start.kept, config, versions, record)
     parent = request.earlier.version if request.earlier and start.draft is None else start.parent
     return replace(start, parent=parent, has_before=any(version.is_good for version in known))
 
 
-def _with_facts(
+def _with_author(
     start: Start, version: Version, config: AgentConfig, versions: Versions, record: Mapping[str, Any]
 ) -> Start:
     """A start from a recorded version, with who wrote it. If less is shared now, it is not sent to be fixed."""
     draft, recorded = start.draft, versions.request(version.id)
     assert draft is not None, "it starts from a version"
     writer = draft.written_by or _writer_of(version, recorded)
-    written = ""
+    author_note = ""
     if writer and draft.author == "model":
         other = written_otherwise(recorded, record)
-        written = f"{writer}{f'; --refresh asks {config.model}' if writer != config.model else ''}"
-        written += f"; only --refresh uses {other}" if other else ""
+        author_note = f"{writer}{f'; --refresh asks {config.model}' if writer != config.model else ''}"
+        author_note += f"; only --refresh uses {other}" if other else ""
     why = withheld_since(recorded, (draft.code, draft.tests), config)
     withheld = (
         f"{versions.name} stays as it is: {why}. What was sent then stays sent; nothing is sent now." if why else ""
     )
     draft = replace(draft, written_by=writer, as_is=draft.as_is or bool(why))
-    return replace(start, draft=draft, written=written, withheld=withheld)
+    return replace(start, draft=draft, author_note=author_note, withheld=withheld)
 
 
 def _writer_of(version: Version, recorded: Mapping[str, Any]) -> str:
     """The model that wrote a version; "" if its record does not say so. The record is untrusted."""
     settings = recorded.get("settings")
-    said = version.report.written_by or (settings.get("model") if isinstance(settings, dict) else "")
-    return visible(said)[:_LONGEST_MODEL] if isinstance(said, str) else ""
-
-
-_LONGEST_MODEL = 100
+    writer = version.report.written_by or (settings.get("model") if isinstance(settings, dict) else "")
+    return visible(writer)[:_LONGEST_MODEL] if isinstance(writer, str) else ""
 
 
 def _open_id(versions: Versions, request_key: str, record: Mapping[str, Any]) -> str:
@@ -357,9 +366,7 @@ def _open_id(versions: Versions, request_key: str, record: Mapping[str, Any]) ->
     number = 1
     while (folder := numbered_id(request_key, number)) in versions.folders():
         recorded, known = versions.request(folder), versions.get(folder)
-        is_same = (
-            not any(change.what == "setting" for change in changes_differences(recorded, record)) if recorded else True
-        )
+        is_same = not any(change.what == "setting" for change in differences(recorded, record)) if recorded else True
         if is_same and not (known and known.is_good):
             break
         number += 1
@@ -380,7 +387,7 @@ def _require_nothing_withheld(request: Request, config: AgentConfig, versions: V
         )
 
 
-def _given(given: Draft, prepared: Prepared, versions: Versions) -> Start:
+def _start_of_draft(given: Draft, prepared: Prepared, versions: Versions) -> Start:
     if given.kept is not None:
         return Start(given.kept.id, given, given.kept, parent=given.kept.report.parent)
     key = prepared.key.id
@@ -394,17 +401,17 @@ def _kept_for(
     """The start from an existing version, if one counts for the request."""
     key = prepared.key.id
     if (pinned := versions.pinned()) is not None and pinned.is_good:
-        return _kept(pinned, f"version {pinned.number} is pinned{_not_refined(request, pinned)}", as_is=True)
+        return _start_of_kept(pinned, f"version {pinned.number} is pinned{_not_refined(request, pinned)}", as_is=True)
     kept = versions.chosen(key)
     if kept is None or not _is_tested_enough(kept, config):
         kept = _kept_for_same_request(request, config, prepared, versions, known)
-    if (edited := _taken_up(versions, key, kept or versions.get(key))) is not None:
+    if (edited := _adopted_edit(versions, key, kept or versions.get(key))) is not None:
         return edited
     if kept is None:
         _require_no_likely_renames(request, config, prepared, versions, known)
         return _tested_first(request, config, prepared, versions, known)
     is_restored = kept.report.request_key not in ("", key) and versions.choice.chosen.get(key) == kept.id
-    return _kept(kept, f"version {kept.number} was restored" if is_restored else "")
+    return _start_of_kept(kept, f"version {kept.number} was restored" if is_restored else "")
 
 
 def _not_refined(request: Request, pinned: Version) -> str:
@@ -415,8 +422,8 @@ def _not_refined(request: Request, pinned: Version) -> str:
     return f", so it is not refined ({'; '.join(lacking)}): %autocode pin {request.name} --off unpins it"
 
 
-def _taken_up(versions: Versions, key: str, version: Version | None) -> Start | None:
-    """The start of a version from the user's edit of an existing version's files. Testing it takes it out of them.
+def _adopted_edit(versions: Versions, key: str, version: Version | None) -> Start | None:
+    """The start from the user's edit of an existing version's files. When it is tested, these files are restored.
 
     Without this, a run of the cell would ignore or overwrite the edit.
     """
@@ -427,7 +434,7 @@ def _taken_up(versions: Versions, key: str, version: Version | None) -> Start | 
     return Start(edited_id(key, draft.code, draft.tests), draft, why=draft.change, parent=draft.parent)
 
 
-def _kept(version: Version, why: str = "", *, as_is: bool = False) -> Start:
+def _start_of_kept(version: Version, why: str = "", *, as_is: bool = False) -> Start:
     report = version.report
     assert report.plan is not None and report.solution is not None, "a good version has both"
     tests, blind = report.tests, report.blind_tests
@@ -450,7 +457,7 @@ def _kept_for_same_request(
     for version, found in _made_for(request, config, prepared, versions, known):
         if not found and _is_tested_enough(version, config):
             chosen = versions.chosen(version.report.request_key) or version
-            return chosen if _takes(chosen, versions.request(version.id).get("key"), request) else None
+            return chosen if _accepts(chosen, versions.request(version.id).get("key"), request) else None
     return None
 
 
@@ -469,8 +476,8 @@ def _require_no_likely_renames(
                 continue
             lacking = missing_columns(frame, shape, reads)
             withheld = {*config.hide, *config.mask}
-            told = frame[[label for label in frame.columns if str(label) not in withheld]] if withheld else frame
-            pairs = likely_renames(told, shape, recorded_values(report.sample_values.get(name)), reads)
+            shown = frame[[label for label in frame.columns if str(label) not in withheld]] if withheld else frame
+            pairs = likely_renames(shown, shape, recorded_values(report.sample_values.get(name)), reads)
             if lacking and len(pairs) == len(lacking) and (option := option_of(pairs)):
                 raise _renamed(request.name, name, pairs, option)
         return
@@ -492,23 +499,25 @@ def _renamed(function: str, name: str, pairs: Mapping[str, str], option: str) ->
 def _tested_first(
     request: Request, config: AgentConfig, prepared: Prepared, versions: Versions, known: list[Version]
 ) -> Start | None:
-    """The start from the newest function that may hold what is demanded now, though its request demanded less."""
+    """The start from the newest function that may meet what is demanded now, though its request demanded less."""
     record = request_record(request, config, prepared.key)
     for version, found in _made_for(request, config, prepared, versions, known):
         recorded = versions.request(version.id)
-        if not _is_tested_enough(version, config) or not _takes(version, recorded.get("key"), request):
+        if not _is_tested_enough(version, config) or not _accepts(version, recorded.get("key"), request):
             continue
         if (made := adapted(version.report, request, found)) is not None:
             author = version.report.author
             draft = Draft(made.plan, made.code, made.tests, made.blind, author=author, parent=version.id)
-            added = tuple(sentence for sentence in request.constraints if sentence not in _lines(recorded))
+            added = tuple(
+                sentence for sentence in request.constraints if sentence not in _recorded_constraints(recorded)
+            )
             folder = _open_id(versions, prepared.key.id, record)
-            start = Start(folder, draft, why=in_words(found), parent=version.id, carried=version, added=added)
-            return _with_facts(start, version, config, versions, record)
+            start = Start(folder, draft, why=in_words(found), parent=version.id, previous=version, added=added)
+            return _with_author(start, version, config, versions, record)
     return None
 
 
-def _lines(recorded: Mapping[str, Any]) -> list[Any]:
+def _recorded_constraints(recorded: Mapping[str, Any]) -> list[Any]:
     """The recorded constraints."""
     lines = recorded.get("constraints")
     return lines if isinstance(lines, list) else []
@@ -525,7 +534,7 @@ def _made_for(
     for version in reversed(known):
         recorded = versions.request(version.id)
         if version.is_good and recorded and _is_same_refinement(versions, recorded, request):
-            found = changes_differences(recorded, record)
+            found = differences(recorded, record)
             yield version, tuple(change for change in found if change.what not in ("schema", "setting"))
 
 
@@ -540,8 +549,8 @@ def _is_same_refinement(versions: Versions, recorded: Mapping[str, Any], request
     return before is not None and key_of(before) == now.request_key
 
 
-def _takes(version: Version, key: Any, request: Request) -> bool:
-    """Whether a call of the function would accept the samples, and the request names none of their new columns."""
+def _accepts(version: Version, key: Any, request: Request) -> bool:
+    """Whether the function accepts the samples, and the request names none of their new columns."""
     report = version.report
     shapes, schemas = report.sample_shapes, key.get("schemas") if isinstance(key, dict) else None
     reads = columns_read(report.solution.code if report.solution else "", report.declared_inputs)
@@ -564,14 +573,14 @@ def _names_a_new_column(request: Request, frame: pd.DataFrame | pd.Series[Any], 
     return any(re.search(rf"(?<!\w){re.escape(label)}(?!\w)", words) for label in new)
 
 
-def _why(request: Request, record: Mapping[str, Any], versions: Versions, known: list[Version]) -> str:
+def _reason(request: Request, record: Mapping[str, Any], versions: Versions, known: list[Version]) -> str:
     """How the request differs from that of the version before; "" if this is the first."""
     if request.earlier is not None:
         return f"refined: {visible(' '.join(request.wishes[-1].split()))}"
     before = next((version for version in reversed(known) if version.is_good), None)
     if before is None:
         return ""
-    found = [change for change in changes_differences(versions.request(before.id), record) if change.what != "setting"]
+    found = [change for change in differences(versions.request(before.id), record) if change.what != "setting"]
     return in_words(found) or ("" if before.report.tests else "there are no tests yet")
 
 
@@ -580,9 +589,9 @@ def verified_on(samples: Mapping[str, Any]) -> str:
     rows = {name: _rows(value) for name, value in samples.items() if isinstance(value, pd.DataFrame | pd.Series)}
     if len(samples) == len(rows) == 1:
         return next(iter(rows.values()))
-    told = [f"{count} of {name}" for name, count in rows.items()]
-    told += [name for name in samples if name not in rows]
-    return " and ".join(filter(None, (", ".join(told[:-1]), told[-1]))) if told else "its own tests"
+    parts = [f"{count} of {name}" for name, count in rows.items()]
+    parts += [name for name in samples if name not in rows]
+    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1]))) if parts else "its own tests"
 
 
 def _rows(table: Any) -> str:

@@ -1,5 +1,8 @@
 """Checks that the tests can fail, by running them on stubs, which compute nothing.
 
+One stub returns empty defaults. If all tests pass on it, they prove nothing. A single test may rightly pass on it,
+because it says that no rows give `[]`. So a test is named only if it passes on a stub of other values too.
+
 A test does not run again on stubs if neither it nor the rest of its module was changed, so most have run before the
 last one is written.
 """
@@ -18,9 +21,6 @@ from autocoder_jupyter.engine.tests import TestSuite, test_spans, without_tests
 from autocoder_jupyter.sandbox.protocol import Environment, Program, TestSpec, Worker
 from autocoder_jupyter.types import CodePlan
 from autocoder_jupyter.untrusted.parsing import parse
-
-# One stub returns empty defaults. If all tests pass on it, they prove nothing. A single test may rightly pass on it,
-# because it says that no rows give `[]`. So a test is named only if it passes on a stub of other values too.
 
 CAN_FAIL = "the tests can fail"
 

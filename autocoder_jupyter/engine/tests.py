@@ -1,4 +1,7 @@
-"""The tests. They are written from the request, the data and the signature, without the solution."""
+"""The tests: reading a suite, the question for one, and the tests that a refined version keeps.
+
+They are written from the request, the data and the signature, without the solution.
+"""
 
 from __future__ import annotations
 
@@ -17,21 +20,12 @@ from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.types import BLIND, InputSpec, OutputSpec, TestChoice
 from autocoder_jupyter.untrusted.parsing import TESTS, TooLong, parse
 
-_INSTRUCTIONS = """\
-You test one Python function, `run`, which somebody else writes at this moment. Your tests decide whether it may be
-trusted: a wrong expectation does as much harm as a missing one. Keep to the rules for the tests above. Answer with the
-whole module in one ```python block, and nothing else."""
-
-_REFUSAL = (
-    "{problem} Write the whole test module again.",
-    "This is the last try. {problem} Without tests that can fail the function cannot be trusted. Write the whole test "
-    "module again.",
-)
+# Suites
 
 
 @dataclass(frozen=True)
 class TestSuite:
-    """The source of the tests, the ids that pytest must report, and the sentence that each test checks.
+    """The source of the tests, and by id the sentence that each test checks.
 
     `blind` contains further tests, by a model that saw neither the code nor the first tests. It is a separate module
     that runs in separate processes, so that the first module cannot influence it.
@@ -114,6 +108,35 @@ def suite_problem(suite: TestSuite) -> str:
     return ""
 
 
+def test_spans(module: ast.Module) -> Iterable[tuple[str, tuple[int, int, int]]]:
+    """Pairs of test id and (first line, last line, indentation), including decorators. Lines count from 1."""
+    for node in module.body:
+        if isinstance(node, ast.ClassDef):
+            for member in node.body:
+                if isinstance(member, ast.FunctionDef | ast.AsyncFunctionDef):
+                    yield f"{node.name}::{member.name}", _span(member)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.name, _span(node)
+
+
+def _span(node: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[int, int, int]:
+    first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+    return first, node.end_lineno or node.lineno, node.col_offset
+
+
+# The question
+
+_WRITING = """\
+You test one Python function, `run`, which somebody else writes at this moment. Your tests decide whether it may be
+trusted: a wrong expectation does as much harm as a missing one. Keep to the rules for the tests above. Answer with the
+whole module in one ```python block, and nothing else."""
+
+_REFUSALS = (
+    "{problem} Write the whole test module again.",
+    "This is the last try. {problem} Without tests that can fail the function cannot be trusted. Write the whole test "
+    "module again.",
+)
+
 _HOW_IT_COMES_BACK = {
     "File": "A File comes back as the pathlib.Path of a file that can be read.",
     "Dir": "A Dir comes back as the pathlib.Path of a folder that can be read.",
@@ -123,9 +146,9 @@ _HOW_IT_COMES_BACK = {
 def tests_messages(brief: Brief) -> Messages:
     """The question for the tests. It must never contain the solution."""
     plan = brief.plan
-    told = {"Figure": how_it_comes_back(plan), **_HOW_IT_COMES_BACK}
-    notes = [told[kind] for kind in told if any(output.whole == kind for output in plan.outputs)]
-    return brief.question(*notes, _INSTRUCTIONS)
+    by_type = {"Figure": how_it_comes_back(plan), **_HOW_IT_COMES_BACK}
+    notes = [by_type[kind] for kind in by_type if any(output.whole == kind for output in plan.outputs)]
+    return brief.question(*notes, _WRITING)
 
 
 async def write_tests(
@@ -145,9 +168,9 @@ async def write_tests(
     """
     messages = extended(tests_messages(brief), also)
     problem, source = refused, previous
-    for refusal in ("", *_REFUSAL):
+    for refusal in ("", *_REFUSALS):
         if problem:
-            text = refusal or _REFUSAL[0]
+            text = refusal or _REFUSALS[0]
             messages = (
                 *messages,
                 {"role": "assistant", "content": f"```python\n{source}\n```"},
@@ -164,29 +187,13 @@ async def write_tests(
     raise UnusableAnswer(f"The model writes no usable tests. {problem}", hint="Try another model.")
 
 
-def test_spans(module: ast.Module) -> Iterable[tuple[str, tuple[int, int, int]]]:
-    """Pairs of test id and (first line, last line, indentation), including decorators. Lines count from 1."""
-    for node in module.body:
-        if isinstance(node, ast.ClassDef):
-            for member in node.body:
-                if isinstance(member, ast.FunctionDef | ast.AsyncFunctionDef):
-                    yield f"{node.name}::{member.name}", _span(member)
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield node.name, _span(node)
-
-
-def _span(node: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[int, int, int]:
-    first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-    return first, node.end_lineno or node.lineno, node.col_offset
-
-
-# The suite of a refined version: the kept tests of the earlier version, unchanged, and the new tests below them.
+# The suite of a refined version
 #
-# The expectations of a kept test never change. If the function now returns other outputs, the kept tests call it
-# through a small wrapper that returns the earlier outputs, so that no model has to rewrite their calls.
+# It has the kept tests of the earlier version, and the new tests below them. The expectations of a kept test never
+# change. If the function now returns other outputs, the kept tests call it through a small wrapper that returns the
+# earlier outputs, so that no model has to rewrite their calls.
 
-
-_EARLIER = "earlier_run"
+_WRAPPER = "earlier_run"
 
 _TESTS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
@@ -212,23 +219,23 @@ def with_earlier_outputs(source: str, before: Sequence[OutputSpec], now: Sequenc
     returned = f"{FUNCTION}(*args, **inputs)" if len(now) > 1 else f"({FUNCTION}(*args, **inputs),)"
     chosen = [f"outputs[{names.index(o.name)}]" if o.name in names else "None" for o in before]
     what = f"the outputs that it had before: {', '.join(o.name for o in before)}"
-    return _through(source, what, [f"outputs = {returned}", f"return {', '.join(chosen)}"])
+    return _with_wrapper(source, what, [f"outputs = {returned}", f"return {', '.join(chosen)}"])
 
 
 def with_earlier_defaults(source: str, before: Sequence[InputSpec], changed: Collection[str]) -> str:
     """A test module whose calls get the defaults of the inputs for which it was written."""
-    lines, told = [], []
+    lines, defaults = [], []
     for place, spec in enumerate(before):
         if spec.name in changed:
-            told.append(f"{spec.name}={spec.default!r}")
+            defaults.append(f"{spec.name}={spec.default!r}")
             lines += [f"if len(args) <= {place}:", f"    inputs.setdefault({spec.name!r}, {spec.default!r})"]
-    if not told:
+    if not defaults:
         return source
-    what = f"the defaults that it had before: {', '.join(told)}"
-    return _through(source, what, [*lines, f"return {FUNCTION}(*args, **inputs)"])
+    what = f"the defaults that it had before: {', '.join(defaults)}"
+    return _with_wrapper(source, what, [*lines, f"return {FUNCTION}(*args, **inputs)"])
 
 
-def _through(source: str, what: str, body: Sequence[str]) -> str:
+def _with_wrapper(source: str, what: str, body: Sequence[str]) -> str:
     """A test module whose calls go through a wrapper of the function."""
     module = parse(source)
     alias = _free_name({node.id for node in ast.walk(module) if isinstance(node, ast.Name)} | defined(module).keys())
@@ -254,7 +261,7 @@ def _docstring(text: str) -> str:
 
 def _free_name(taken: Iterable[str]) -> str:
     names, number = set(taken), 1
-    while (name := _EARLIER if number == 1 else f"{_EARLIER}_{number}") in names:
+    while (name := _WRAPPER if number == 1 else f"{_WRAPPER}_{number}") in names:
         number += 1
     return name
 
@@ -347,19 +354,18 @@ def _body_of(source: str, name: str) -> str | None:
         return None
     test = copy.deepcopy(found[-1])
     for node in ast.walk(test):
-        if isinstance(node, ast.Name) and (node.id == FUNCTION or node.id.startswith(_EARLIER)):
+        if isinstance(node, ast.Name) and (node.id == FUNCTION or node.id.startswith(_WRAPPER)):
             node.id = FUNCTION
     return ast.dump(test)
 
 
-# Which tests of an earlier version a wish contradicts. It is a separate question from those for plan and code.
+# Tests that a wish contradicts
 #
-# The model that decides sees the tests, the plan that they were written for, and the wish, but neither code nor the new
-# plan, so no test is dropped because it is inconvenient. To drop a test it must quote the words of the wish that
-# contradict it. A test that the answer does not name stays.
+# This is a separate question from those for plan and code. The model that decides sees the tests, the plan for which
+# they were written, and the wish, but neither code nor the new plan, so no test is dropped because it is inconvenient.
+# To drop a test it must quote the words of the wish that contradict it. A test that the answer does not name stays.
 
-
-_SORT_TESTS_INSTRUCTIONS = """\
+_SORTING = """\
 You decide which tests of a function still hold when a new wish is granted. You see the request, the plan of the
 function as it is, its tests and the wish. You see no code, neither the present nor the next one.
 
@@ -388,7 +394,7 @@ def sorting_messages(brief: Brief, tests: str) -> Messages:
     """The question. The newest wish is separate from the request. The question must never contain code."""
     *granted, wish = brief.request.wishes
     before = replace(brief, request=replace(brief.request, wishes=tuple(granted)))
-    return before.question(block("tests", tests.strip()), block("wish", wish.strip()), _SORT_TESTS_INSTRUCTIONS)
+    return before.question(block("tests", tests.strip()), block("wish", wish.strip()), _SORTING)
 
 
 async def sort_tests(talk: Conversation, brief: Brief, suite: TestSuite) -> tuple[TestChoice, ...]:
@@ -406,15 +412,15 @@ async def sort_tests(talk: Conversation, brief: Brief, suite: TestSuite) -> tupl
 
 
 def _choice(test: str, sentence: str, verdict: _Verdict | None, wish: str) -> TestChoice:
-    if verdict is None or verdict.verdict == "keep" or not _quoted(verdict.contradicted_by, wish):
+    if verdict is None or verdict.verdict == "keep" or not _is_quoted_from(verdict.contradicted_by, wish):
         return TestChoice(id=test, sentence=sentence, fate="kept")
     return TestChoice(id=test, sentence=sentence, fate="dropped", reason=verdict.reason.strip())
 
 
-def _quoted(words: str, wish: str) -> bool:
+def _is_quoted_from(words: str, wish: str) -> bool:
     """Whether the wish contains these words, ignoring white space; punctuation alone does not count."""
-    said, wished = " ".join(words.split()).strip(" \"'.…").casefold(), " ".join(wish.split()).casefold()
-    return any(letter.isalnum() for letter in said) and said in wished
+    quoted, wished = " ".join(words.split()).strip(" \"'.…").casefold(), " ".join(wish.split()).casefold()
+    return any(letter.isalnum() for letter in quoted) and quoted in wished
 
 
 def unreachable(

@@ -1,4 +1,4 @@
-"""The verdict of one attempt: its outcomes, and whether they make a success."""
+"""The verdict of one attempt: its outcomes, and whether it is a success."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from autocoder_jupyter.engine.tests import TestSuite, blind_id
 from autocoder_jupyter.sandbox.protocol import TestRun
 from autocoder_jupyter.types import CheckOutcome, Evidence, LayerCost, Strength, TestFailure, TestOutcome
 
-_WORDS = {"missing": "it never ended (the time was up, or something stopped the test run)"}
+_OUTCOME_TEXTS = {"missing": "it never ended (the time was up, or something stopped the test run)"}
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Verdict:
         error: why nothing could run; "" if it could.
         accepted: the outcomes of the user's examples, tests and checks.
         blind: the outcomes of the blind tests, if there are any.
-        remarks: which outputs on the sample say nothing.
+        remarks: which outputs on the sample are blank.
         strength: what the tests are worth; None if that was not examined.
         costs: what the layers of the evidence took.
         on_empty: tests that pass on a stub of empty defaults.
@@ -56,12 +56,12 @@ class Verdict:
 
     @property
     def own_is_vacuous(self) -> bool:
-        """Whether this is so for the first module."""
+        """Whether all tests of the first module do so."""
         return self.suite is not None and bool(self.on_empty) and set(self.on_empty) >= set(self.suite.ids)
 
     @property
     def blind_is_vacuous(self) -> bool:
-        """Whether this is so for the blind tests."""
+        """Whether all blind tests do so."""
         blind = self.suite.blind if self.suite is not None else None
         return blind is not None and bool(self.on_empty) and set(self.on_empty) >= set(map(blind_id, blind.ids))
 
@@ -111,11 +111,11 @@ class Verdict:
     def _outcomes(self) -> tuple[TestOutcome, ...]:
         if self.run is None or self.suite is None:
             return ()
-        told = _with_sentences(self.run, self.suite)
+        outcomes = _with_sentences(self.run, self.suite)
         if self.blind is None or self.suite.blind is None:
-            return told
+            return outcomes
         blind = _with_sentences(self.blind, self.suite.blind)
-        return (*told, *(outcome.model_copy(update={"id": blind_id(outcome.id)}) for outcome in blind))
+        return (*outcomes, *(outcome.model_copy(update={"id": blind_id(outcome.id)}) for outcome in blind))
 
     @property
     def score(self) -> tuple[bool, int, int, int]:
@@ -137,12 +137,12 @@ class Verdict:
     @property
     def complaints(self) -> tuple[str, ...]:
         """All error messages of the tests. They may name a missing package."""
-        told = [outcome.message for outcome in (*self.failing, *self.blind_failing)]
+        messages = [outcome.message for outcome in (*self.failing, *self.blind_failing)]
         for run in self._runs:
-            told.append(run.collection_error)
+            messages.append(run.collection_error)
             if run.missing_module:
-                told.append(f"No module named '{run.missing_module}'")
-        return tuple(told)
+                messages.append(f"No module named '{run.missing_module}'")
+        return tuple(messages)
 
     @property
     def _runs(self) -> tuple[TestRun, ...]:
@@ -168,9 +168,9 @@ class Verdict:
         if self.blind is not None and self.blind.collection_error:
             return f"The blind tests could not be run: {self.blind.collection_error.strip().splitlines()[-1]}"
         if self.failing:
-            return _summed(self.run, self.failing, "tests")
+            return _summary(self.run, self.failing, "tests")
         if self.blind_failing:
-            return _summed(self.blind, self.blind_failing, "blind tests")
+            return _summary(self.blind, self.blind_failing, "blind tests")
         failed = [check for check in self.evidence.checks if not check.passed]
         if failed:
             return f"This does not hold: {failed[0].name}. {failed[0].message}".strip()
@@ -188,7 +188,7 @@ def _with_sentences(run: TestRun, suite: TestSuite) -> tuple[TestOutcome, ...]:
     )
 
 
-def _summed(run: TestRun | None, failing: tuple[TestOutcome, ...], what: str) -> str:
+def _summary(run: TestRun | None, failing: tuple[TestOutcome, ...], what: str) -> str:
     first = failing[0]
-    told = last_line(first.message) or _WORDS.get(first.outcome, first.outcome)
-    return f"{len(failing)} of {len(run.outcomes) if run else 0} {what} fail, first {first.id}: {told}"
+    message = last_line(first.message) or _OUTCOME_TEXTS.get(first.outcome, first.outcome)
+    return f"{len(failing)} of {len(run.outcomes) if run else 0} {what} fail, first {first.id}: {message}"

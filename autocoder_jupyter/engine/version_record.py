@@ -1,4 +1,4 @@
-"""The record of a generation: its attempts, and the version in which they are kept and offered."""
+"""The record of a generation: its attempts, its report, and the version in which they are kept and offered."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from autocoder_jupyter.data.capture import drawn_samples
 from autocoder_jupyter.data.schema import table_schema
 from autocoder_jupyter.data.value_drift import value_profiles
 from autocoder_jupyter.data.withheld import WithheldColumns
-from autocoder_jupyter.engine import prepare
 from autocoder_jupyter.engine.acceptance import own_module
 from autocoder_jupyter.engine.constraints import Constraints
 from autocoder_jupyter.engine.environment import Packages
 from autocoder_jupyter.engine.evidence.second_opinion import SOLUTION
 from autocoder_jupyter.engine.generation import GenerationSetup, GenerationState
 from autocoder_jupyter.engine.journal import conversation
-from autocoder_jupyter.engine.prepare import request_record
+from autocoder_jupyter.engine.prepare import environment_text, recorded_environment, request_record, with_environment
 from autocoder_jupyter.engine.start import Start, verified_on
 from autocoder_jupyter.engine.tests import TestSuite
 from autocoder_jupyter.engine.verdict import Verdict
@@ -39,10 +38,10 @@ from autocoder_jupyter.run.events import (
 )
 from autocoder_jupyter.run.of_report import SECOND, facts_of
 from autocoder_jupyter.types import Attempt, CodeSolution, ErrorDiagnosis, Evidence, Report, SecondOpinion, Trace, Usage
-from autocoder_jupyter.versions.edits import keep_evidence, untold_problem, without_others_evidence
 from autocoder_jupyter.versions.store import Version
+from autocoder_jupyter.versions.verification import keep_evidence, new_key_problem, without_others_evidence
 
-# The version of a request whose folder is open.
+# The open version
 
 
 @dataclass(frozen=True)
@@ -63,8 +62,8 @@ async def open_version(setup: GenerationSetup, packages: Packages, start: Start)
     """Open the folder of a version. The request is written there before anything is sent."""
     journal, config = setup.services.journal, setup.config
     await call_blocking(lambda: journal.begin(start.version))
-    environment = _told_environment(setup, packages)
-    is_made = start.kept is None and (not config.locked or start.carried is not None)
+    environment = _environment_of(setup, packages)
+    is_made = start.kept is None and (not config.locked or start.previous is not None)
     if is_made:  # a run that asks no model sends nothing
         record = request_record(setup.request, config, setup.prepared.key)
         journal.write_request(record, setup.prepared.context.sent())
@@ -72,13 +71,13 @@ async def open_version(setup: GenerationSetup, packages: Packages, start: Start)
     is_kept = start.kept is not None
     author = start.draft.author if start.draft is not None else "model"
     is_new = start.has_before and start.draft is None and not start.parent and config.cache == "auto"
-    writer = _open_version_writer(setup, start)
+    writer = _writer_of_version(setup, start)
     setup.emit(VersionBegun(start.version, start.why, is_kept, start.has_before, author, is_new, writer))
     if drawn := drawn_samples(setup.request.samples):
         setup.emit(SamplesDrawn(drawn))
     if start.withheld:
         setup.emit(Noticed(start.withheld))
-    return OpenVersion(start, environment, prepare.with_versions(setup.prepared.context.text, environment))
+    return OpenVersion(start, environment, with_environment(setup.prepared.context.text, environment))
 
 
 async def open_again(setup: GenerationSetup, version: OpenVersion) -> None:
@@ -87,31 +86,29 @@ async def open_again(setup: GenerationSetup, version: OpenVersion) -> None:
     await call_blocking(lambda: journal.begin(start.version))
     record = request_record(setup.request, setup.config, setup.prepared.key)
     journal.write_request(record, setup.prepared.context.sent())
-    setup.emit(
-        VersionBegun(start.version, start.why, False, start.has_before, writer=_open_version_writer(setup, start))
-    )
+    setup.emit(VersionBegun(start.version, start.why, False, start.has_before, writer=_writer_of_version(setup, start)))
 
 
-def _open_version_writer(setup: GenerationSetup, start: Start) -> str:
+def _writer_of_version(setup: GenerationSetup, start: Start) -> str:
     """Who writes or wrote the version; "" for a person."""
     is_of_model = start.kept is None and (start.draft is None or start.draft.author == "model")
-    return start.written or (setup.config.model if is_of_model else "")
+    return start.author_note or (setup.config.model if is_of_model else "")
 
 
-def _told_environment(setup: GenerationSetup, packages: Packages) -> str:
+def _environment_of(setup: GenerationSetup, packages: Packages) -> str:
     """The text about the environment for the model: the recorded one, if the journal has one."""
     journal, key = setup.services.journal, setup.prepared.key.id
-    before = prepare.recalled(journal, key) if setup.config.cache == "auto" else ""
+    before = recorded_environment(journal, key) if setup.config.cache == "auto" else ""
     lock = setup.prepared.pinned or setup.session.recorded_lock(packages.of_the_base(), ())
-    return before or prepare.versions(setup.config, lock)
+    return before or environment_text(setup.config, lock)
 
 
-# The outcome of a generation as one plain record, from its best attempt.
+# The report
 
 
 @dataclass(frozen=True)
 class Turn:
-    """One attempt: its sources, its verdict, and the diagnosis."""
+    """One attempt with its sources."""
 
     number: int
     code: str
@@ -180,7 +177,7 @@ def build_report(
         request_key=prepared.key.id,
         parent=start.parent,
         change=start.why,
-        written_by=_writer(setup, start, code),
+        written_by=_writer_of_code(setup, start, code),
         prompt=request.prompt,
         success=success,
         solution=CodeSolution(code=code, system_packages=system_packages) if code else None,
@@ -222,7 +219,7 @@ def build_report(
     )
 
 
-def _writer(setup: GenerationSetup, start: Start, code: str) -> str:
+def _writer_of_code(setup: GenerationSetup, start: Start, code: str) -> str:
     """The model that wrote the code: the one of this run, unless the code is that of the version before."""
     return start.draft.written_by if start.draft and start.draft.code == code else setup.config.model
 
@@ -271,8 +268,8 @@ def kept_report(report: Report, setup: GenerationSetup, kept: Version) -> Report
     )
 
 
-def carried_report(report: Report, setup: GenerationSetup, version: Version) -> Report:
-    """The report of a version whose code is that of an existing one: with what is recorded about the code."""
+def previous_report(report: Report, setup: GenerationSetup, version: Version) -> Report:
+    """The report of a version with the code of an existing one: with what is recorded about this code."""
     recorded = without_others_evidence(setup.services.journal.versions, version)
     return report.model_copy(
         update={"second_opinion": _as_recorded(recorded.second_opinion), "trace": report.trace or recorded.trace}
@@ -286,6 +283,9 @@ def _as_recorded(opinion: SecondOpinion | None) -> SecondOpinion | None:
     return opinion.model_copy(update={"usage": Usage(), "note": "Result on the original sample."})
 
 
+# The record
+
+
 @dataclass(frozen=True)
 class VerifiedTurn:
     """An attempt that passed, with its tests."""
@@ -294,7 +294,7 @@ class VerifiedTurn:
     suite: TestSuite | None
 
 
-Described = tuple[Constraints | None, Mapping[str, dict[str, Any]], Mapping[str, dict[str, Any]]]
+SampleFacts = tuple[Constraints | None, Mapping[str, dict[str, Any]], Mapping[str, dict[str, Any]]]
 """The constraints, and the schemas and values of the samples under them."""
 
 
@@ -312,9 +312,9 @@ class VersionRecord:
         self._setup = setup
         self._packages = packages
         self._version = version
-        self._overturned: OpenVersion | None = None  # the version of a verified function that was doubted
+        self._superseded: OpenVersion | None = None  # the version of a verified function that was doubted
         self._offered: Report | None = None  # of a function that can be used already
-        self._described: Described | None = None  # the samples, which are read once
+        self._sample_facts: SampleFacts | None = None  # the samples, which are read once
         self.state: GenerationState | None = None  # a generation may end before there is a plan
         self.writer: Writer | None = None  # like the state
         self.turns: list[Turn] = []
@@ -332,7 +332,7 @@ class VersionRecord:
     @property
     def is_second(self) -> bool:
         """Whether the open version changes one that was verified in this generation."""
-        return self._overturned is not None and self._overturned is not self._version
+        return self._superseded is not None and self._superseded is not self._version
 
     @property
     def may_be_changed(self) -> bool:
@@ -351,13 +351,13 @@ class VersionRecord:
 
     # The report
 
-    async def describe(self) -> Described:
-        """What a report says of the samples. They are read once."""
+    async def describe(self) -> SampleFacts:
+        """The samples as a report describes them. They are read once."""
         setup, constraints = self._setup, self.state.constraints if self.state is not None else None
-        if self._described is None or self._described[0] is not constraints:
+        if self._sample_facts is None or self._sample_facts[0] is not constraints:
             schemas = await call_blocking(lambda: sample_schemas(setup, constraints))
-            self._described = constraints, schemas, await call_blocking(lambda: recordable_values(setup))
-        return self._described
+            self._sample_facts = constraints, schemas, await call_blocking(lambda: recordable_values(setup))
+        return self._sample_facts
 
     async def report(self, reason: str, turns: Sequence[Turn] | None = None) -> Report:
         """The report of what was made so far."""
@@ -383,17 +383,17 @@ class VersionRecord:
             self._keep_sources(kept.report)
             report = kept_report(report, setup, kept)
             keep_evidence(setup.services.journal.versions, kept, report)
-            self._tell_key_problem()
+            self._emit_key_problem()
             setup.emit(KeptHolds(report.kept or ""))
-            self._tell_what_was_recorded(report)
+            self._emit_recorded_facts(report)
         elif setup.config.cache != "disable":
-            if (carried := self.start.carried) is not None and report.success:
-                report = carried_report(report, setup, carried)
-                self._tell_what_was_recorded(report)
+            if (previous := self.start.previous) is not None and report.success:
+                report = previous_report(report, setup, previous)
+                self._emit_recorded_facts(report)
             self._keep(report)
         return report
 
-    def _tell_what_was_recorded(self, report: Report) -> None:
+    def _emit_recorded_facts(self, report: Report) -> None:
         if report.second_opinion is not None:
             self._setup.emit(OpinionGiven(report.second_opinion))
         if report.trace is not None and report.trace.suite_changed:
@@ -406,7 +406,7 @@ class VersionRecord:
             journal.write_report(report, is_last=is_last)
             if report.success:
                 journal.versions.made(report.request_key, report.run_id)
-                self._tell_key_problem()
+                self._emit_key_problem()
             journal.show_current()
             if report.author == "you" and not report.success:
                 where = journal.folder
@@ -420,8 +420,8 @@ class VersionRecord:
             )
         self._setup.services.emit_notes()
 
-    def _tell_key_problem(self) -> None:
-        if problem := untold_problem():
+    def _emit_key_problem(self) -> None:
+        if problem := new_key_problem():
             self._setup.emit(Noticed(problem))
 
     def _keep_sources(self, report: Report) -> None:
@@ -443,8 +443,8 @@ class VersionRecord:
         report = await self.report("")
         if start.kept is not None:
             report = kept_report(report, setup, start.kept)
-        elif start.carried is not None:
-            report = carried_report(report, setup, start.carried)
+        elif start.previous is not None:
+            report = previous_report(report, setup, start.previous)
         if start.kept is None and setup.config.cache != "disable":
             note = "It was still running when this was recorded."
             missing = SecondOpinion(note=note, unanswered=(SOLUTION,)) if waits else report.second_opinion
@@ -462,8 +462,8 @@ class VersionRecord:
         """End the run with the function that was offered, with what is known of it."""
         if self._offered is None:
             return
-        told = {"second_opinion": opinion or self._offered.second_opinion}
-        self._offer(self._offered.model_copy(update={**told, "usage": self._setup.budget.used}))
+        changes = {"second_opinion": opinion or self._offered.second_opinion}
+        self._offer(self._offered.model_copy(update={**changes, "usage": self._setup.budget.used}))
         self._setup.emit(Finished("ready"))
 
     def _offer(self, report: Report | None) -> None:
@@ -481,8 +481,8 @@ class VersionRecord:
             key, made = setup.prepared.key.id, self.start.version
             version = await call_blocking(lambda: journal.versions.free_id(key))
             known = await call_blocking(lambda: journal.versions.get(made))
-            self._overturned = self._version
-            start = self.start.overturned(version, known.number if known else 1, by)
+            self._superseded = self._version
+            start = self.start.superseded(version, known.number if known else 1, by)
             self._version = await open_version(setup, self._packages, start)
         await self.offer_draft()
         self._offer(None)
@@ -490,22 +490,22 @@ class VersionRecord:
 
     async def return_to(self, verified: Turn) -> None:
         """Take a verified attempt as the last. The attempts to change it are recorded as a failed version."""
-        if self._overturned is not None:
+        if self._superseded is not None:
             later = [turn for turn in self.turns if turn.number != verified.number]
             self._keep(await self.report("No change of the function passed.", later))
-            self._version = self._overturned
+            self._version = self._superseded
             await open_again(self._setup, self._version)
         self.turns = [verified if other.number == verified.number else other for other in self.turns]
 
-    def judge_carried(self, verdict: Verdict) -> None:
+    def judge_previous(self, verdict: Verdict) -> None:
         """An existing function was tested with what is demanded now. That attempt does not count if it failed."""
         start, setup = self.start, self._setup
-        start = start.holds() if verdict.success else start.lacks(verdict.summary)
+        start = start.previous_passed() if verdict.success else start.previous_failed(verdict.summary)
         if not verdict.success:
             setup.stages.attempts_allowed += 1
         self._version = replace(self._version, start=start)
         author = start.draft.author if start.draft is not None else "model"
-        writer = start.written or (setup.config.model if author == "model" and not start.as_is else "")
+        writer = start.author_note or (setup.config.model if author == "model" and not start.as_is else "")
         setup.emit(VersionBegun(start.version, start.why, False, start.has_before, author, writer=writer))
 
     async def ask_anew(self, state: GenerationState, failure: str) -> None:
@@ -513,7 +513,7 @@ class VersionRecord:
         setup = self._setup
         versions, key = setup.services.journal.versions, setup.prepared.key.id
         version = await call_blocking(lambda: versions.free_id(key))
-        self._version = await open_version(setup, self._packages, self.start.failed(version, failure))
+        self._version = await open_version(setup, self._packages, self.start.kept_failed(version, failure))
         state.brief = replace(state.brief, context=self._version.context)
         if not setup.config.skip_tests:
             setup.stages.attempts_allowed += 1

@@ -1,6 +1,6 @@
-"""The writer of a function, which also fixes it: by stages with one question each, or as an agent.
+"""The interface of writers, which write and fix a function: by stages with one question each, or as an agent.
 
-Only the loop tests the function and decides whether it passes.
+Only the loop tests the function and decides whether it passes. The first tests are here too: all writers ask for them.
 """
 
 from __future__ import annotations
@@ -77,9 +77,9 @@ class WriterFactory(Protocol):
 
 # First tests
 #
-# Every writer asks for them in the same way. A refinement keeps the tests of the earlier version that still hold.
+# In a refinement, the tests of the earlier version that still hold are kept.
 
-_TESTS = """\
+_AFTER_WISH = """\
 There are tests already, of the function before the last line under <wishes> was said. These stay as they are:
 
 <tests_that_stay>
@@ -90,7 +90,7 @@ There are tests already, of the function before the last line under <wishes> was
 has it. They are put below the tests that stay, in the same module: use their imports and helper functions where they
 fit, and no name that is defined there."""
 
-_DROPPED = """\
+_DROPPED_TESTS = """\
 These contradict the wish, and went:
 
 <tests_that_went>
@@ -100,7 +100,7 @@ These contradict the wish, and went:
 """
 
 
-_DEMANDED = """\
+_AFTER_ADDED_SENTENCES = """\
 There is a function already, and there are tests of it. These stay as they are:
 
 <tests_that_stay>
@@ -115,10 +115,10 @@ Write only further tests, at least one for each of these sentences. They are put
 module: use their imports and helper functions where they fit, and no name that is defined there."""
 
 
-def tests_gone(source: str, choices: Sequence[TestChoice]) -> str:
+def _dropped_tests_text(source: str, choices: Sequence[TestChoice]) -> str:
     """The part of the prompt about tests that the wish contradicts; "" if there are none."""
     reasons = "\n".join(f"- {choice.id}: {choice.reason}" for choice in choices if choice.fate == "dropped")
-    return _DROPPED.format(dropped=f"{source.strip()}\n\n{reasons}") if reasons else ""
+    return _DROPPED_TESTS.format(dropped=f"{source.strip()}\n\n{reasons}") if reasons else ""
 
 
 async def write_first_tests(state: GenerationState) -> TestSuite:
@@ -131,13 +131,15 @@ async def write_first_tests(state: GenerationState) -> TestSuite:
     earlier, choices = state.setup.request.earlier, state.choices
     if earlier is None:
         return await writing()
-    gone = [choice.id for choice in choices if choice.fate == "dropped"]
-    stay = [choice.id for choice in choices if choice.fate == "kept"]
-    if not stay:
-        return await writing(also=tests_gone(earlier.tests, choices))
-    kept = with_earlier_outputs(without_tests(earlier.tests, gone), earlier.plan.outputs, state.brief.plan.outputs)
-    went = tests_gone(without_tests(earlier.tests, stay), choices) if gone else ""
-    return await writing(also=_TESTS.format(kept=kept.strip(), dropped=went), suite_of=partial(joined, kept))
+    dropped_ids = [choice.id for choice in choices if choice.fate == "dropped"]
+    kept_ids = [choice.id for choice in choices if choice.fate == "kept"]
+    if not kept_ids:
+        return await writing(also=_dropped_tests_text(earlier.tests, choices))
+    kept = with_earlier_outputs(
+        without_tests(earlier.tests, dropped_ids), earlier.plan.outputs, state.brief.plan.outputs
+    )
+    dropped = _dropped_tests_text(without_tests(earlier.tests, kept_ids), choices) if dropped_ids else ""
+    return await writing(also=_AFTER_WISH.format(kept=kept.strip(), dropped=dropped), suite_of=partial(joined, kept))
 
 
 async def write_further_tests(state: GenerationState, sentences: Sequence[str]) -> TestSuite:
@@ -146,6 +148,6 @@ async def write_further_tests(state: GenerationState, sentences: Sequence[str]) 
     if suite is None:
         return await write_tests(state.setup.talk, state.brief)
     kept = (suite.blind or suite).source
-    also = _DEMANDED.format(kept=kept.strip(), sentences=lines)
+    also = _AFTER_ADDED_SENTENCES.format(kept=kept.strip(), sentences=lines)
     written = await write_tests(state.setup.talk, state.brief, also=also, suite_of=partial(joined, kept))
     return written if suite.blind is None else replace(suite, blind=written)

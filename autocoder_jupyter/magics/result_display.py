@@ -73,7 +73,7 @@ def subject_of_report(report: Report, journal_root: Path) -> Subject:
     """The subject of an inspector for a run of which only the record exists."""
     from autocoder_jupyter.engine.journal import sent_record
     from autocoder_jupyter.versions import Versions
-    from autocoder_jupyter.versions.edits import shown, unverified, unverified_failure
+    from autocoder_jupyter.versions.verification import shown, unverified, unverified_failure
 
     versions = Versions(journal_root, report.name)
     version = versions.get(report.run_id)

@@ -379,7 +379,7 @@ def asked_otherwise(versions: Versions, old: Version, new: Version) -> list[str]
 
 def _row(version: Version, versions: Versions, *, counts: bool) -> tuple[str, ...]:
     from autocoder_jupyter.run.events import state_words
-    from autocoder_jupyter.versions.edits import shown
+    from autocoder_jupyter.versions.verification import shown
 
     ended, report = shown(versions, version)
     state = state_words(ended)

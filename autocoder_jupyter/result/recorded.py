@@ -13,7 +13,7 @@ from autocoder_jupyter.result.handle import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution
 from autocoder_jupyter.result.storage import without_strange_packages
 from autocoder_jupyter.versions import Version, Versions
-from autocoder_jupyter.versions.edits import shown
+from autocoder_jupyter.versions.verification import shown
 
 
 def result_of(

@@ -26,8 +26,8 @@ from autocoder_jupyter.trust.seals import is_sealed, sealed
 from autocoder_jupyter.types import Report, Resources, parse_memory, type_name
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.plain_json import parse
-from autocoder_jupyter.versions.edits import unverified, unverified_failure
 from autocoder_jupyter.versions.report_check import check_report
+from autocoder_jupyter.versions.verification import unverified, unverified_failure
 
 FORMAT = 1
 RESULT_FILE = "result.json"

@@ -18,9 +18,9 @@ from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.run.tracker import RunTracker
 from autocoder_jupyter.types import Report
 from autocoder_jupyter.versions import Version, Versions
-from autocoder_jupyter.versions.edits import untold_problem
 from autocoder_jupyter.versions.request_fields import read_fields
 from autocoder_jupyter.versions.store import sources_of
+from autocoder_jupyter.versions.verification import new_key_problem
 
 
 async def verified(
@@ -76,7 +76,7 @@ async def verified(
         )
         draft = Draft(report.plan, report.solution.code, report.tests, report.blind_tests, as_is=True, kept=version)
         found = await engine.generate(request, config, services, StagedWriters(), draft)
-    if problem := untold_problem():
+    if problem := new_key_problem():
         warnings.warn(problem, NotVerifiedWarning, stacklevel=2)
     return Resolution("ready" if found.success else "failed", found)
 

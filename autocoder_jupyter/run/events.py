@@ -28,7 +28,6 @@ from autocoder_jupyter.untrusted.parsing import visible
 
 # Arguments of a call that needs approval
 
-
 LINE_CHARACTERS = 200
 """The maximum number of characters of an argument in a line of text."""
 
@@ -66,7 +65,6 @@ class ShownArgument:
 
 
 # How a run ends
-
 
 EndState = Literal["ready", "failed", "cancelled", "over_budget", "not_verified"]
 """The ways in which a run can end; `not_verified`: it is a record, and its evidence was not gathered here."""

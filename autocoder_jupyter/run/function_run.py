@@ -36,7 +36,6 @@ from autocoder_jupyter.types.records import STAGES, Drawn, StageName
 
 # The agent
 
-
 AGENT_TEXT_CHARACTERS = 2000
 """Characters kept of the agent's text: the last ones."""
 
@@ -98,7 +97,6 @@ class AgentState:
 
 
 # The generation
-
 
 SLOW_SECONDS = 30.0
 """Seconds after which a first attempt takes longer than usual."""

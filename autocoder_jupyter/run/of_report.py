@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 #
 # A result is shown as its card was.
 
-
 FACTS = ("author", "changes", "drawn", "drift", "second_opinion")
 """Findings about a function that are copied by name between the record and the report."""
 
@@ -72,7 +71,6 @@ def _declared(report: Report) -> CodePlan | None:
 
 
 # What a verified function rests on
-
 
 SECOND, TRIAL = "second opinion", "trial of the tests"
 """What runs beside a verified function, as `FunctionVerified` names it."""

@@ -25,7 +25,6 @@ from autocoder_jupyter.types import Step, Usage
 
 # Steps
 
-
 MOST_STEPS = 1000
 """The maximum number of steps. Even a long run has fewer; later steps are not recorded."""
 
@@ -105,7 +104,6 @@ class Steps:
 
 
 # The state of a run
-
 
 Phase = Literal["running", "waiting"] | EndState
 

@@ -105,7 +105,6 @@ class RunTracker(Generic[R]):
 # JSON lines, in a file that the user names; off by default. The file contains no values of the data: the fields of each
 # event are chosen explicitly, and texts of services and programs are masked.
 
-
 _LONGEST = 500
 
 

@@ -15,7 +15,7 @@ import pyarrow
 from pyarrow import dataset, parquet
 
 from autocoder_jupyter.data.drift import family
-from autocoder_jupyter.engine.evidence.split_inputs import below, deviation
+from autocoder_jupyter.engine.evidence.pieces import below, deviation
 from autocoder_jupyter.equality.tables import has_own_index
 from autocoder_jupyter.errors import DataDrift, InvalidRequest, writing
 from autocoder_jupyter.untrusted.parsing import visible

@@ -180,7 +180,7 @@ async def _checked(
     def work(worker: Worker) -> Split:
         side = Side(visible(function.name), RedactingWorker(worker, secrets), program)
         told = function.splits.goes_on
-        return SplitCheck(side.running, program, output, arguments, table, told=told).run(demanded)
+        return SplitCheck(side.running, program, output, arguments, table, on_try=told).run(demanded)
 
     on_worker = OnWorker(function, options, work)
     return await in_turn(f"{function.name}: how it may be split", on_worker, options, on_worker.done)

@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow
 
 from autocoder_jupyter.concurrency import background
-from autocoder_jupyter.engine.evidence.split_inputs import difference
+from autocoder_jupyter.engine.evidence.pieces import difference
 from autocoder_jupyter.equality.tables import flat, has_own_index
 from autocoder_jupyter.errors import AutocodeError, DataDrift, InvalidRequest, NotSplittable, PieceFailed, TooBig
 from autocoder_jupyter.scaling.answers import require_same, rounds

@@ -20,7 +20,7 @@ from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.data.columns_read import columns_read
-from autocoder_jupyter.engine.evidence.split_inputs import deviation, difference
+from autocoder_jupyter.engine.evidence.pieces import deviation, difference
 from autocoder_jupyter.errors import (
     AutocodeError,
     DataDrift,

@@ -16,7 +16,7 @@ import pyarrow
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.data.drift import column_literal, family
-from autocoder_jupyter.engine.evidence.split_inputs import below, by_groups, by_rows, deviation, difference
+from autocoder_jupyter.engine.evidence.pieces import below, by_groups, by_rows, deviation, difference
 from autocoder_jupyter.equality.tables import is_numbered
 from autocoder_jupyter.errors import (
     AutocodeError,

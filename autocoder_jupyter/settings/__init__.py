@@ -1,6 +1,9 @@
-"""The settings: their definitions (`config` and its parts), their options (`option`), their checks (`parameters`).
+"""The settings: the only definition of each, and what is derived from it.
 
-The only definition of every setting (`config`, made of `generation`, `access` and `advanced`), and what is derived
-from it: its check (`parameters`), its options, its entry on JupyterLab's settings page; `tiers`: the tiers of
-sandboxes, and which of them meet a minimum.
+- `config`: `AgentConfig`, with every setting
+- `setting`: the metadata of a setting: its options, and its entry on JupyterLab's settings page
+- `parameters`: checks of values
+- `choices`: the values of settings that are a choice, one record each
+
+`%load_ext` imports this package, so it imports no pydantic at module level.
 """

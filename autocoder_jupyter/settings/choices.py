@@ -1,4 +1,4 @@
-"""The values of settings that are a choice."""
+"""The values of settings that are a choice: one record for each effort, engine, sandbox and tier of sandboxes."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ Opinion = Literal["auto", "on", "off"]
 """Whether there is a second opinion; `auto` leaves it to the effort."""
 
 
-# The efforts: how much is done, after a function has passed its tests, to find out what that is worth.
-
+# Efforts
+#
+# How much is done, after a function has passed its tests, to find out what that is worth.
 
 EffortName = Literal["quick", "normal", "high"]
 
@@ -29,9 +30,9 @@ class Effort:
     Args:
         title: what it is, on JupyterLab's settings page.
         questions: the number of questions to the model for a function that passes at once. If the effort examines it
-            and its tests let too many changes pass, there is one more, for further tests.
+            and its tests catch too few changes, there is one more, for further tests.
         has_second_opinion: whether a second solution is written, if `second_opinion` is `auto`.
-        changes: the maximum number of changes of the function on which its tests are run.
+        changes: the maximum number of mutations of the function on which its tests are run.
         parts: the number of small parts of the sample.
         seconds: the most that all this may take, without the answers of the model.
     """
@@ -59,7 +60,7 @@ EFFORTS: Mapping[EffortName, Effort] = {
         seconds=0,
     ),
     "normal": Effort(
-        "A second solution, small changes of the code, and more tests if needed",
+        "Second solution, mutation testing, extra tests",
         questions=4,
         has_second_opinion=True,
         changes=12,
@@ -67,7 +68,7 @@ EFFORTS: Mapping[EffortName, Effort] = {
         seconds=10,
     ),
     "high": Effort(
-        "The same with more changes and more parts of the sample",
+        "The same with more mutations and subsamples",
         questions=4,
         has_second_opinion=True,
         changes=40,
@@ -77,8 +78,9 @@ EFFORTS: Mapping[EffortName, Effort] = {
 }
 
 
-# The engines that write functions. The record of an engine holds everything that depends on its name.
-
+# Engines that write functions
+#
+# The record of an engine has everything that depends on its name.
 
 Backend = Literal["litellm", "claude"]
 
@@ -114,8 +116,9 @@ ENGINES: dict[Backend, Engine] = {
 """The engines by the value of `backend`. The first one is the default."""
 
 
-# The sandboxes. The record of a sandbox holds everything that depends on its name.
-
+# Sandboxes
+#
+# The record of a sandbox has everything that depends on its name.
 
 SandboxName = Literal["docker", "local"]
 SandboxChoice = Literal["auto", "docker", "local"]
@@ -161,18 +164,16 @@ def titles() -> dict[str, str]:
     return {"auto": f"{first} if available{otherwise}", **{name: record.title for name, record in SANDBOXES.items()}}
 
 
-# The tiers of sandboxes: what each protects, what it does not, and which of them meet a minimum.
+# Tiers of sandboxes
 #
-# The tiers have no total order: `landlock` and `namespaces` protect different things, and `full` has both. So a minimum
-# lists the tiers that meet it.
-
+# What each protects, what it does not, and which of them meet a minimum. They have no total order: `landlock` and
+# `namespaces` protect different things, and `full` has both. So a minimum lists the tiers that meet it.
 
 SandboxTier = Literal["docker", "full", "landlock", "namespaces"]
 """A container of an engine (Docker or Podman), or one of the three ways of the embedded sandbox."""
 
 MinimumTier = Literal["any", "namespaces", "landlock", "full", "docker"]
 """The values of `sandbox_minimum`. `any` means any sandbox that passed its trial."""
-
 
 MINIMUMS: tuple[str, ...] = get_args(MinimumTier)
 """The values of `sandbox_minimum`, the weakest first."""

@@ -97,9 +97,9 @@ def flag(parameter: str, value: Any) -> bool:
 
 
 def text(parameter: str, value: Any) -> str:
-    """A text that is not blank."""
+    """A string that is not blank."""
     if not isinstance(value, str) or not value.strip():
-        raise InvalidRequest(f"{parameter} must be a text that is not empty, not {quoted(value)}.")
+        raise InvalidRequest(f"{parameter} must be a non-empty string, not {quoted(value)}.")
     require_unicode(parameter, value)
     return value
 
@@ -121,11 +121,11 @@ def require_short(what: str, value: str) -> None:
 
 
 def require_unicode(what: str, value: str) -> None:
-    """Refuse a text that no file and no request can hold."""
+    """Refuse a text that cannot be encoded for a file or a request."""
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        raise InvalidRequest(f"{what} holds {value[error.start]!r}, which is invalid Unicode.") from None
+        raise InvalidRequest(f"{what} contains {value[error.start]!r}, which is invalid Unicode.") from None
 
 
 def model(parameter: str, value: Any) -> str:
@@ -162,7 +162,7 @@ def address(parameter: str, value: Any) -> str:
 
 
 def choice(parameter: str, value: Any, allowed: Sequence[str]) -> Any:
-    """One of some texts."""
+    """One of some strings."""
     value = _of_flyte(parameter, value)
     if value not in allowed:
         raise InvalidRequest(
@@ -211,7 +211,7 @@ def memory(parameter: str, value: Any) -> int | str:
 def python_version(parameter: str, value: Any) -> str:
     """A version of Python as text."""
     if not isinstance(value, str) or not _PYTHON.fullmatch(value):
-        raise InvalidRequest(f"{parameter} must be a version of Python such as '3.12', as text, not {quoted(value)}.")
+        raise InvalidRequest(f"{parameter} must be a Python version such as '3.12', as a string, not {quoted(value)}.")
     return value
 
 
@@ -234,21 +234,21 @@ def image_config(parameter: str, value: ImageConfig | Mapping[str, Any] | None) 
 
 
 def env_vars(parameter: str, value: Mapping[str, str] | None) -> dict[str, str]:
-    """Environment variables: names that a shell accepts, texts as values."""
+    """Environment variables: names that a shell accepts, strings as values."""
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise InvalidRequest(f"{parameter} must be a dict of texts, not {type(value).__name__}.")
+        raise InvalidRequest(f"{parameter} must be a dict of strings, not {type(value).__name__}.")
     for key, content in value.items():
         if not isinstance(key, str) or not _VARIABLE.fullmatch(key):
             raise InvalidRequest(f"{parameter}: {key!r} is not the name of an environment variable.")
         if not isinstance(content, str):
             raise InvalidRequest(
-                f"{parameter}: the value of {key} must be a text, not {type(content).__name__}.",
+                f"{parameter}: the value of {key} must be a string, not {type(content).__name__}.",
                 hint=f"Write {key}=str(…).",
             )
         if "\0" in content:
-            raise InvalidRequest(f"{parameter}: the value of {key} holds a NUL character.")
+            raise InvalidRequest(f"{parameter}: the value of {key} contains a NUL character.")
     return dict(value)
 
 
@@ -264,7 +264,7 @@ def secrets(parameter: str, value: Iterable[Secret | str] | None) -> tuple[Secre
     for item in value:
         secret = Secret(key=item) if isinstance(item, str) else _of_flyte(parameter, item)
         if not isinstance(secret, Secret):
-            raise InvalidRequest(f"{parameter} must hold variable names or Secret, not {type(item).__name__}.")
+            raise InvalidRequest(f"{parameter} must contain variable names or Secret, not {type(item).__name__}.")
         for name in (secret.key, secret.as_env_var or secret.key):
             _variable_name(parameter, name)
         found.append(secret)
@@ -292,12 +292,12 @@ def variable_names(parameter: str, value: Any) -> tuple[str, ...]:
 
 
 def texts(parameter: str, value: Iterable[str] | None) -> tuple[str, ...]:
-    """A list of texts. A single text is refused, because it would be read as a list of characters."""
+    """A list of strings. A single string is refused, because it would be read as a list of characters."""
     if value is None:
         return ()
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise InvalidRequest(
-            f"{parameter} must be a list of texts.",
+            f"{parameter} must be a list of strings.",
             hint="" if looks_like_key(value) else f"Write {parameter}=[{value!r}].",
         )
     items = tuple(value)
@@ -342,13 +342,13 @@ def sandbox_minimum(parameter: str, value: MinimumTier | SandboxMinimum) -> Sand
 
 
 def mapping(parameter: str, value: Mapping[str, Any] | None) -> dict[str, Any]:
-    """A dict with texts as keys, as a deep copy."""
+    """A dict with string keys, as a deep copy."""
     import copy
 
     if value is None:
         return {}
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
-        raise InvalidRequest(f"{parameter} must be a dict with texts as keys.")
+        raise InvalidRequest(f"{parameter} must be a dict with string keys.")
     return copy.deepcopy(dict(value))
 
 
@@ -356,10 +356,10 @@ def identifier(parameter: str, value: str) -> str:
     """A valid Python identifier."""
     if not isinstance(value, str) or not value.isidentifier():
         raise InvalidRequest(
-            f"{parameter}: {quoted(value)} cannot be a name in Python.", hint="Use letters, digits and _."
+            f"{parameter}: {quoted(value)} is not a valid Python name.", hint="Use letters, digits and _."
         )
     if keyword.iskeyword(value):
-        raise InvalidRequest(f"{parameter}: {value!r} is a keyword of Python.", hint=f"Call it {value}_.")
+        raise InvalidRequest(f"{parameter}: {value!r} is a Python keyword.", hint=f"Call it {value}_.")
     return value
 
 

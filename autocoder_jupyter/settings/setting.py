@@ -1,4 +1,4 @@
-"""The metadata of the fields of `AgentConfig`, from which checks and options are derived."""
+"""The metadata of the fields of `AgentConfig`: a setting, its options and its page, from which all else is derived."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.settings import parameters
 from autocoder_jupyter.settings.choices import Backend
 
-# An option of `%%autocode`: how it is written, which values it accepts, and whether a folder may set it.
-
+# Options
+#
+# How an option of `%%autocode` is written, which values it accepts, and whether a folder may set it.
 
 Kind = Literal[
     "text",
@@ -124,7 +125,7 @@ class Option:
                 "variable": "the name of an environment variable",
                 "variables": "a list of names of environment variables",
                 "size": "an amount of memory such as 512Mi or 2Gi",
-                "version": "a version of Python such as 3.12, as text",
+                "version": "a Python version such as 3.12, as a string",
             }[self.kind]
         )
 
@@ -197,6 +198,9 @@ _BY_KIND: dict[Kind, Check] = {
 }
 
 
+# Settings
+
+
 @dataclass(frozen=True)
 class Setting:
     """The description of a setting. It is in the `Annotated` type of its field, with its options and its `Page`.
@@ -206,8 +210,8 @@ class Setting:
         check: checks and freezes a value; by default a check of the field's type. If the default is None, None is
             accepted without a check.
         takes: type of the constructor's parameter, if it accepts more forms than the field. None means the default.
-        shapes: for a setting that shapes how a function is written, what changes with it, in words. It is no part of
-            the key of a request: with another value, a function is kept, and its card says how it was written.
+        shapes: for a setting that shapes how a function is written, what changes with it, in words. It is not part
+            of the key of a request: with another value, a function is kept, and its card says how it was written.
         only: the only backend for which it has an effect; None for all.
     """
 

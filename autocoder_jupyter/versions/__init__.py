@@ -1,10 +1,11 @@
 """The versions of a function: each run's folder is a version, and `choice.json` says which version counts.
 
-A run's folder is a version: the fields of a request in its record and its key (`request_fields`, `keys`), differences
-between requests (`changes`, `field_changes`), the current version (`store`, `choice`), where its files are (`layout`,
-`sources`), the files that say what runs (`top_files`), edits of them (`edits`), the lock of a request (`request_lock`;
-`lock_holder`: the process that has it), checks of a report from a file (`report_check`), which of its evidence counts
-(`verification`).
+- `store`: the folders of versions, what is read of them, and which version counts
+- `edits`: the files at the top of a function's folder that show what runs, and the user's edits
+- `verification`: which evidence of a version counts
+- `report_check`: checks a report from an untrusted file
+- `request_fields`, `field_changes`: the fields of a request in its record and its key, and how two requests differ
+- `request_lock`: one process at a time works on a request
 """
 
 from __future__ import annotations

@@ -1,24 +1,20 @@
-"""The user's edits of a version: in `solution.py` and `test_solution.py` in its folder, or at the top (`top_files`)."""
+"""The files at the top of a function's folder, which show what runs, and the user's edits of a version.
+
+An edit is made in `solution.py` or `test_solution.py`, at the top or in the folder of the version.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
 
 from autocoder_jupyter.errors import writing
-from autocoder_jupyter.redaction.messages import redacted_record
-from autocoder_jupyter.trust.permissions import own_folder
-from autocoder_jupyter.trust.seals import is_sealed, key_problem, sealed
-from autocoder_jupyter.types import Evidence, InputSpec, OutputSpec, Report, SecondOpinion
+from autocoder_jupyter.types import InputSpec, OutputSpec, Report
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.parsing import visible
-from autocoder_jupyter.untrusted.plain_json import parse
 from autocoder_jupyter.versions.store import (
     CODE_FILE,
     CONFLICT,
@@ -34,16 +30,15 @@ from autocoder_jupyter.versions.store import (
     written,
 )
 
-# The files at the top of a function's folder, for readers and reviews: what runs now.
+# Files at the top of a function's folder
 #
 #     solution.py, test_solution.py    the code and the tests of the version that counts
 #     function.toml                    its request, interface, assumptions and evidence, in about ten lines
 #
-# They are a view. What runs is in the record of a version; nothing is run or believed because it is in these files. A
-# change in `solution.py` or `test_solution.py` is a person's edit, which `retest` and the next run of the cell test, as
-# long as `function.toml` names the version that it was made from. After a merge it names two, and then the files are
-# written again.
-
+# They are a view, for readers and reviews. What runs is in the record of a version; nothing is run or believed because
+# it is in these files. A change in `solution.py` or `test_solution.py` is a person's edit, which `retest` and the next
+# run of the cell test, as long as `function.toml` names the version that it was made from. After a merge it names two,
+# and then the files are written again.
 
 TOML_FILE = "function.toml"
 
@@ -198,6 +193,9 @@ def _strings(texts: tuple[str, ...]) -> str:
     return f"[{', '.join(map(_string, texts))}]"
 
 
+# Edits
+
+
 @dataclass(frozen=True)
 class EditedVersion:
     """A version whose code or tests a person changed.
@@ -269,158 +267,3 @@ def file_of(versions: Versions, version: Version, name: str = CODE_FILE) -> Path
     top = TopFiles(versions)
     path = top.path(name) if top.named() == [version.id] else versions.path(version.id, name)
     return versions.root.parent / path
-
-
-# What may be shown of a record: the evidence of a folder counts only if this user's runs gathered it.
-#
-# Anybody can write a `report.json`. So the run that writes it seals it (see `trust.seals`), and evidence without a
-# valid seal is not shown. A record of somebody else does not change when it is verified here, because it may be shared:
-# the evidence is kept in a sealed file in the user's configuration.
-
-
-FOLDER = "verified"
-"""In the user's configuration."""
-
-FILE_BYTES = 8 * 2**20
-"""A larger file was not written by us and is ignored."""
-
-_unwritten: dict[str, bytes] = {}
-"""The content of files that could not be written. It counts until this process ends."""
-
-RecordedState = Literal["ready", "failed", "not_verified"]
-
-GATHERED = frozenset(
-    {
-        "kept",
-        "evidence",
-        "output",
-        "exit_code",
-        "detected_packages",
-        "detected_system_packages",
-        "lock",
-        "python_version",
-        "image",
-        "sandbox",
-        "sandbox_tier",
-    }
-)
-"""The fields of a report that the run fills in that verifies a recorded function."""
-
-
-def shown(versions: Versions, version: Version) -> tuple[RecordedState, Report]:
-    """The state of a recorded version and its report, with the evidence that was gathered here."""
-    report, name = version.report, version.report.name
-    if not report.success:
-        # The evidence of a renamed function is kept in the user's configuration.
-        return "failed", unverified_failure(report) if _found(versions, version) is None else report
-    found = _found(versions, version)
-    if found is None:
-        return "not_verified", unverified(report)
-    if changed := differing_files(versions, version):
-        way = f"%autocode retest {name} tests the file; without it, the recorded function counts."
-        return "not_verified", unverified(report, f"{changed[0]} is not as it was tested. {way}")
-    if not found:
-        return "ready", report
-    fields = {field: value for field, value in found.items() if field in GATHERED}
-    read = Report.model_validate({"name": name, "run_id": version.id, "prompt": "", "success": True, **fields})
-    own = report if _is_own(found) else without_evidence(report)
-    return "ready", own.model_copy(update={field: value for field, value in read if field in fields})
-
-
-def without_others_evidence(versions: Versions, version: Version) -> Report:
-    """The report as recorded if this user's run wrote it; otherwise without its evidence."""
-    return version.report if _is_own(_found(versions, version)) else without_evidence(version.report)
-
-
-def unverified(report: Report, why: str = "") -> Report:
-    """The report of a function that is not verified here: all that it says about itself, and no evidence."""
-    why = why or f"No run of yours tested it here. {report.name}.verify() does that, and so does its cell."
-    return without_evidence(report).model_copy(update={"success": False, "error": why})
-
-
-def unverified_failure(report: Report) -> Report:
-    """The report of a failed run that no run of this user wrote: what it says about itself, and no outcomes."""
-    said = f"It is not verified here: no run of yours wrote this record. The record says: {report.error or 'it failed'}"
-    return without_evidence(report).model_copy(update={"error": said})
-
-
-def without_evidence(report: Report) -> Report:
-    """A report without what it says that somebody tested or compared."""
-    history = tuple(attempt.model_copy(update={"evidence": Evidence()}) for attempt in report.history)
-    gone: dict[str, Any] = {"evidence": Evidence(), "output": "", "exit_code": -1, "kept": None, "history": history}
-    return report.model_copy(update={**gone, "second_opinion": _not_compared(report.second_opinion)})
-
-
-def _not_compared(opinion: SecondOpinion | None) -> SecondOpinion | None:
-    """A second opinion without what it confirms. Where it differs, it still shows how else the request can be read."""
-    if opinion is None or opinion.state != "agree":
-        return opinion.model_copy(update={"confirms": ""}) if opinion else None
-    return SecondOpinion(note="The record names a second solution, which was not compared here.", code=opinion.code)
-
-
-def keep_evidence(versions: Versions, version: Version, report: Report) -> None:
-    """Keep the evidence of a run that verified a recorded function, if it is the first one here, or the first to find
-    out what the tests are worth.
-    """
-    found, (state, before) = _found(versions, version), shown(versions, version)
-    is_more = report.evidence.strength is not None and before.evidence.strength is None
-    if version.digest and (found is None or (state == "ready" and is_more)):
-        fields = {"evidence"} if _is_own(found) else set(GATHERED)
-        _keep(versions, version, redacted_record(report.model_dump(mode="json", include=fields)))
-
-
-def rename(versions: Versions, name: str) -> Versions:
-    """Give a function another name, with all its versions. Those that were verified here still are.
-
-    Raises:
-        InvalidRequest: something of that name is there, or the folder cannot be written.
-    """
-    known = {version.id: _found(versions, version) for version in versions.all()}
-    versions.rename(name)
-    renamed = Versions(versions.root, name)
-    for version in renamed.all():
-        if (found := known.get(version.id)) is not None:
-            _keep(renamed, version, found)
-    return renamed
-
-
-_told: set[str] = set()
-
-
-def untold_problem() -> str:
-    """Why what is verified now counts in this process only; "" if it counts from now on, or if this was told before."""
-    problem = key_problem()
-    if not problem or problem in _told:
-        return ""
-    _told.add(problem)
-    return f"What is verified here is known as verified only until this kernel ends: {problem}"
-
-
-def _found(versions: Versions, version: Version) -> Mapping[str, Any] | None:
-    """The fields of `GATHERED` that are not as in the record; None if nobody verified it here."""
-    place, path = _place(versions, version)
-    with contextlib.suppress(OSError, ValueError):
-        content = _unwritten.get(path) or Folder(own_folder()).read_bytes(path, FILE_BYTES)
-        if is_sealed(content, *place):
-            return dict(parse(content)["found"])
-    return {} if version.is_sealed else None
-
-
-def _is_own(found: Mapping[str, Any] | None) -> bool:
-    """Whether a run of this user wrote the record, also if it was renamed: then a later run adds its evidence only."""
-    return found is not None and found.keys() <= {"evidence"}
-
-
-def _keep(versions: Versions, version: Version, found: Mapping[str, Any]) -> None:
-    place, path = _place(versions, version)
-    content = sealed({"found": dict(found)}, *place).encode()
-    try:
-        Folder(own_folder()).write(path, content)
-    except OSError:
-        _unwritten[path] = content
-
-
-def _place(versions: Versions, version: Version) -> tuple[tuple[str, ...], str]:
-    """What a seal belongs to, and the path of its file."""
-    place = ("verified", versions.name, version.id, version.digest)
-    return place, f"{FOLDER}/{hashlib.sha256(json.dumps(place).encode()).hexdigest()}.json"

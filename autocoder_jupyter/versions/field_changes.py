@@ -75,7 +75,7 @@ def _of_spec(what: Literal["input", "output"], name: str, old: Mapping[str, Any]
 
 
 def _filled(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """A declaration without the fields that say nothing: an older record may not have them."""
+    """A declaration without its empty fields: an older record may not have them."""
     return {name: part for name, part in spec.items() if part not in (None, "", [], ())}
 
 

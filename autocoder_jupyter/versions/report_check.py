@@ -17,7 +17,6 @@ PLAN_CHARACTERS = 200_000
 MOST_ATTEMPTS = 1_000
 """Most attempts, and most wishes, of one report."""
 
-
 MOST_COLUMNS = 100_000
 """Most columns and index levels of one recorded table."""
 

@@ -1,5 +1,7 @@
-"""The fields of a request, one record each: how it is written to `request.json` and read again, its part of the key,
-the words for a difference, and its value in a refinement.
+"""The fields of a request, one record each, the differences between two requests, and the key of a request.
+
+The record of a field says how it is written to `request.json` and read again, its part of the key, the words for a
+difference, and its value in a refinement.
 
 What only a cell says of a field (its option) is in `magics`, what only a script says (its argument) in `agent`.
 """
@@ -104,7 +106,7 @@ def joined(before: Request, given: Mapping[str, Any]) -> dict[str, Any]:
     return {name: FIELDS[name].joined(getattr(before, name), value) for name, value in given.items()}
 
 
-def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Change]:
+def _differences_of_fields(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Change]:
     """The changes from an earlier record, which is not trusted, to the current one."""
     for name, field in FIELDS.items():
         yield from field.differences(before.get(name), now.get(name))
@@ -231,7 +233,7 @@ FIELDS: Mapping[str, RequestField] = {
     ),
     "wishes": RequestField(partial(field_changes.of_lines, "refinement"), record=list),
     "earlier": RequestField(
-        lambda before, now: [],  # the refinement that it belongs to is told
+        lambda before, now: [],  # the refinement that it belongs to is shown
         record=lambda earlier: earlier.version if earlier else None,
         key=lambda earlier: earlier.request_key if earlier else None,
     ),
@@ -239,15 +241,16 @@ FIELDS: Mapping[str, RequestField] = {
 """The fields of a request by name, in the order of `request.json`. The answers to questions are in the report."""
 
 
-# The differences between two requests: what tells the user why the model is asked, and whether it has to be.
-
+# Differences between two requests
+#
+# They show the user why the model is asked, and decide whether it has to be.
 
 _NAMED = 3
 
 
 def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """How a request differs from an earlier one: "new wording; a new constraint: …"."""
-    return in_words(changes_differences(before, now))
+    return in_words(differences(before, now))
 
 
 def in_words(found: Iterable[Change]) -> str:
@@ -255,11 +258,11 @@ def in_words(found: Iterable[Change]) -> str:
     return "; ".join(change.words for change in found)
 
 
-def changes_differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[Change, ...]:
+def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[Change, ...]:
     """The differences between an earlier request and the current one; the arguments are those of `changes`."""
     now = json.loads(json.dumps(now, default=str))  # the form in which it would be read back
     return (
-        *differences(before, now),
+        *_differences_of_fields(before, now),
         *(Change(words, "setting") for words in _of_settings(before, now)),
         *(Change(words, "schema") for words in _of_schemas(_schemas(before), _schemas(now))),
     )
@@ -268,12 +271,12 @@ def changes_differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> tu
 def written_otherwise(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """With which other instructions, packages and parameters a function was written; "" if with the current ones.
 
-    The model, and what may be shared, are told apart from these. The arguments are those of `changes`.
+    The model, and what may be shared, are shown elsewhere. The arguments are those of `changes`.
     """
-    return "; ".join(_of_settings(before, now, _TOLD_APART))
+    return "; ".join(_of_settings(before, now, _SHOWN_ELSEWHERE))
 
 
-_TOLD_APART = frozenset({"model", "share", "hide", "mask", "skip_tests"})
+_SHOWN_ELSEWHERE = frozenset({"model", "share", "hide", "mask", "skip_tests"})
 
 
 def _of_settings(before: Mapping[str, Any], now: Mapping[str, Any], left_out: Iterable[str] = ()) -> list[str]:
@@ -303,7 +306,7 @@ def _of_schema(before: Any, now: Any) -> str:
     old, new = mapping(before), mapping(now)
     if old.get("type") != new.get("type"):
         return f"is a {short(new.get('type'))}, no {short(old.get('type'))}"
-    columns, were = dict(_changes_pairs(new.get("columns"))), dict(_changes_pairs(old.get("columns")))
+    columns, were = dict(_column_dtypes(new.get("columns"))), dict(_column_dtypes(old.get("columns")))
     gone = [name for name in were if name not in columns]
     added = [name for name in columns if name not in were]
     both = [name for name in columns if name in were]
@@ -321,7 +324,7 @@ def _schemas(record: Mapping[str, Any]) -> Mapping[str, Any]:
     return mapping(mapping(record.get("key")).get("schemas"))
 
 
-def _changes_pairs(columns: Any) -> list[tuple[str, str]]:
+def _column_dtypes(columns: Any) -> list[tuple[str, str]]:
     return [(short(pair[0]), short(pair[1])) for pair in listed(columns) if isinstance(pair, list) and len(pair) == 2]
 
 
@@ -330,10 +333,10 @@ def _listed(items: Sequence[str]) -> str:
     return ", ".join(items[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-# Keys of requests: hashes of the request, with its interface and its demands, and of the schema of its samples.
+# Keys of requests
 #
-# Who wrote it and with which settings (model, parameters, sharing level, machine) is not part of a key.
-
+# A key is a hash of the request, with its interface and its demands, and of the schema of its samples. Who wrote the
+# function and with which settings (model, parameters, sharing level, machine) is not part of it.
 
 _SUFFIX = re.compile(r"\.\w{1,8}")
 

@@ -1,9 +1,8 @@
 """A lock for each request: one process at a time works on it; a second one waits and finds what the first has made.
 
 The lock file is in the cache of this machine, not in the `.autocode` folder, which may be shared. So it does not work
-between machines.
-
-A process that is stopped keeps its lock. Others wait for it, and then end with an error instead of asking the same.
+between machines. A process that is stopped keeps its lock: others wait for a while, and then end with an error instead
+of asking the model for the same.
 """
 
 from __future__ import annotations
@@ -21,12 +20,11 @@ from typing import Literal
 from autocoder_jupyter.concurrency import file_locks
 from autocoder_jupyter.errors import RequestInUse
 
-# Which process holds a lock, and whether it still works.
+# The holder of a lock
 #
-# The holder writes itself into the file of the lock, and sets the time of the file again and again: its heartbeat. The
-# kernel of the system releases the locks of a process that ends, but not those of one that is stopped, nor of one whose
-# forked child lives on.
-
+# It writes itself into the file of the lock, and sets the time of the file again and again: its heartbeat. The system
+# releases the locks of a process that ends, but not those of one that is stopped, nor of one whose forked child still
+# runs.
 
 State = Literal["alive", "stopped", "gone", "unknown"]
 
@@ -40,7 +38,7 @@ class Holder:
     """A process.
 
     Args:
-        started: when it started, in the system's ticks; "" if that is unknown. Numbers are used again.
+        started: when it started, in the system's ticks; "" if that is unknown. The system reuses process numbers.
         namespace: the namespace that its number belongs to; "" if that is unknown.
     """
 
@@ -125,8 +123,10 @@ def _namespace() -> str:
     return ""
 
 
-LOOK_SECONDS = 0.2
-_SURE_SECONDS = 2.0
+# The lock
+
+POLL_SECONDS = 0.2
+_GRACE_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
@@ -159,16 +159,16 @@ async def hold_lock(
         RequestInUse: the holder is stopped, or shows no sign of life.
     """
     descriptor = _opened(lock)
-    told, silence = False, Silence()
+    has_reported, silence = False, Silence()
     try:
         while descriptor is not None and not _is_taken(descriptor):
             silent = silence.seconds(descriptor)
             if os.fstat(descriptor).st_nlink and not _is_abandoned(lock, descriptor, silent):
-                if not told:
+                if not has_reported:
                     on_wait()
-                    told = True
+                    has_reported = True
                 _require_life(lock, descriptor, silent, patience)
-                await asyncio.sleep(LOOK_SECONDS)
+                await asyncio.sleep(POLL_SECONDS)
             else:  # it was removed meanwhile; another process locks the file that has its name now
                 os.close(descriptor)
                 descriptor = _opened(lock)
@@ -198,7 +198,7 @@ def _is_abandoned(lock: Path, descriptor: int, silent: float) -> bool:
     A process that has just taken the lock may not have replaced the name of the one before it, so this takes a moment.
     """
     holder = Holder.read(descriptor)
-    if holder is None or holder.state != "gone" or silent < _SURE_SECONDS:
+    if holder is None or holder.state != "gone" or silent < _GRACE_SECONDS:
         return False
     with _alone(lock.parent) as alone:
         if alone and _is_file_of(lock, descriptor):
@@ -226,7 +226,7 @@ def _is_file_of(lock: Path, descriptor: int) -> bool:
 
 
 def _require_life(lock: Path, descriptor: int, silent: float, patience: LockPatience) -> None:
-    """Check that the holder still works. Its work is not taken over: it may go on, and then pay for the same twice."""
+    """Check that the holder still works. Its work is not taken over: it may continue, and pay for it twice."""
     holder = Holder.read(descriptor)
     is_stopped = holder is not None and holder.state == "stopped"
     if silent <= (patience.stopped if is_stopped else patience.silent):
@@ -234,14 +234,14 @@ def _require_life(lock: Path, descriptor: int, silent: float, patience: LockPati
     words = f"process {holder.pid}" if holder is not None else "another process"
     if holder is not None and is_stopped:
         raise RequestInUse(
-            f"The same request is worked on by {words}, which is stopped.",
-            why="This run did not ask the model, because that process may go on and would pay for the same answers.",
-            hint=f"Let it go on (kill -CONT {holder.pid}) or end it (kill -9 {holder.pid}), and run the cell again.",
+            f"The same request is in progress in {words}, which is stopped.",
+            why="This run did not ask the model, because that process may continue and would pay for the same answers.",
+            hint=f"Resume it (kill -CONT {holder.pid}) or end it (kill -9 {holder.pid}), and run the cell again.",
         )
     raise RequestInUse(
-        f"The same request is worked on by {words}, which has shown no sign of life for {silent:.0f} s.",
-        why="This run did not ask the model, because that process may go on and would pay for the same answers. It may "
-        "be a kernel of another container.",
+        f"The same request is in progress in {words}, which has shown no sign of life for {silent:.0f} s.",
+        why="This run did not ask the model, because that process may continue and would pay for the same answers. "
+        "It may be a kernel of another container.",
         hint=f"End that kernel, or remove {lock} if it does not exist any more, and run the cell again.",
     )
 

@@ -1,8 +1,4 @@
-"""Reading the versions of a function from their folders, and deciding which of them counts.
-
-    .autocode/<name>/            see `layout`
-        choice.json              see `choice`
-        versions/<version>/      see `engine.journal`: request, journal, code, tests, report
+"""The versions of a function in their folders: where they are, what is read of them, and which of them counts.
 
 The id of a version is the key of its request; `<key>-2`, `<key>-3` … if the model was asked again, `<key>-` and six
 digits of a hash if the user edited it. Users see numbers in the order in which versions began: 1, 2, 3.
@@ -29,12 +25,13 @@ from autocoder_jupyter.untrusted.parsing import parse as parse_module
 from autocoder_jupyter.untrusted.plain_json import parse
 from autocoder_jupyter.versions.report_check import check_report
 
-# `choice.json`: which version of a function counts, if the user chose one; else the newest good version does.
+# The user's choice
+#
+# `choice.json` names the version that counts, if the user chose one; else the newest good version does.
 
+CHOICE_FILE = "choice.json"
 
-FILE = "choice.json"
-
-_BYTES = 2**20
+_CHOICE_BYTES = 2**20
 
 
 class _ChoiceFile(BaseModel):
@@ -60,16 +57,16 @@ class Choice:
     def read(cls, files: Folder, home: str) -> Choice:
         """The choice in a folder of versions; empty if the file is missing or cannot be read."""
         try:
-            said = _ChoiceFile.model_validate(parse(files.read_bytes(f"{home}/{FILE}", _BYTES)))
+            recorded = _ChoiceFile.model_validate(parse(files.read_bytes(f"{home}/{CHOICE_FILE}", _CHOICE_BYTES)))
         except (OSError, ValueError, ValidationError):
             return cls()
-        return cls(said.pinned, said.chosen)
+        return cls(recorded.pinned, recorded.chosen)
 
     def write(self, files: Folder, home: str) -> None:
         """Write the file."""
         record = {"pinned": self.pinned, "chosen": dict(sorted(self.chosen.items()))}
-        with writing("The choice of a version", files.root / home / FILE):
-            files.write(f"{home}/{FILE}", (json.dumps(record, indent=1) + "\n").encode())
+        with writing("The choice of a version", files.root / home / CHOICE_FILE):
+            files.write(f"{home}/{CHOICE_FILE}", (json.dumps(record, indent=1) + "\n").encode())
 
     def choosing(self, request_key: str, version: str) -> Choice:
         """A copy with a version chosen for a request."""
@@ -81,19 +78,18 @@ class Choice:
         return Choice(None if self.pinned == version else self.pinned, kept)
 
 
-# Where the versions of a function are: `.autocode/<name>/versions/<version>/`.
+# Layout of the folders
 #
 #     .autocode/.gitattributes          written once; it marks what is below `versions` for git as generated
 #     .autocode/<name>/
-#         solution.py, test_solution.py, function.toml      what runs; see `top_files`
-#         choice.json                                       see `choice`
-#         versions/<version>/                               see `engine.journal`
+#         solution.py, test_solution.py, function.toml      what runs; see `edits.TopFiles`
+#         choice.json                                       see `Choice`
+#         versions/<version>/                               request, journal, code, tests, report; see `engine.journal`
 #
 # Earlier versions of this package wrote `.autocode/<name>/<version>/`. Such a folder is read where it is, and moved
 # when the next version is written. Both places can exist after a merge, so each is always looked for.
 #
 # A file that two versions have in common is stored once, and `same.json` names the version that has it.
-
 
 VERSIONS = "versions"
 
@@ -244,6 +240,8 @@ def move(files: Folder, home: str) -> None:
                 files.move(old, new)
 
 
+# Versions
+
 TOTAL_BYTES = 64 * 2**20
 """The maximum bytes of reports that are read for one name. Further reports are skipped."""
 
@@ -257,7 +255,7 @@ class Version:
 
     Args:
         number: its number for users, from 1.
-        report: its outcome as recorded, without the conversation. `verification.shown` says what may be shown of it.
+        report: its outcome as recorded, without the conversation. `verification.shown` decides what may be shown of it.
         digest: SHA-256 of the content of its record; "" if it was not read from a record.
         is_sealed: whether a run of this user wrote the record; see `trust.seals`.
     """
@@ -315,7 +313,7 @@ class Versions:
     def folders(self) -> list[str]:
         """The folder names of all runs, finished or not, sorted by name. None of them has hidden characters."""
         names = run_ids(self._files, self._home)
-        return [name for name in names if name != FILE and not name.startswith(".") and not hides(name)]
+        return [name for name in names if name != CHOICE_FILE and not name.startswith(".") and not hides(name)]
 
     def interrupted(self) -> list[str]:
         """The runs that did not finish, in the order in which they began."""
@@ -340,7 +338,6 @@ class Versions:
 
     @property
     def choice(self) -> Choice:
-        """The choices that the user made."""
         return Choice.read(self._files, self._home)
 
     def pinned(self) -> Version | None:
@@ -376,7 +373,7 @@ class Versions:
         return meant[0] if len(meant) == 1 else None
 
     def show_current(self) -> list[str]:
-        """Let the files at the top of the function's folder say what runs; see `top_files`.
+        """Make the files at the top of the function's folder show what runs; see `edits.TopFiles`.
 
         Raises:
             InvalidRequest: the folder cannot be written.
@@ -478,7 +475,7 @@ def key_of(version: Version) -> str:
 
 
 def _can_be_read(report: Report) -> bool:
-    """Whether code and tests parse as Python: a file may be damaged or hold merge conflicts."""
+    """Whether code and tests parse as Python: a file may be damaged or have merge conflicts."""
     try:
         parse_module(report.solution.code if report.solution else "")
         parse_module(report.tests)
@@ -487,8 +484,7 @@ def _can_be_read(report: Report) -> bool:
     return True
 
 
-# The files with the code and the tests of a version, as text.
-
+# Sources of a version
 
 CODE_FILE = "solution.py"
 TESTS_FILE = "test_solution.py"

@@ -36,7 +36,6 @@ from autocoder_jupyter.view.source import colour_diff, side_by_side
 
 # Documents
 
-
 UNDER_WAY = "autocode-under-way"
 """The class of text about an active run. `labextension/src/outputs/followed.ts` finds it."""
 
@@ -288,7 +287,6 @@ def data_address(content: bytes, media_type: str) -> str:
 # It is untrusted: all of its text is escaped, and no link or picture is made of it. The address of a link is shown as
 # text, so the user can read it before copying it. Only paragraphs, headings, lists, tables, code and bold text are
 # rendered; everything else stays as it is written.
-
 
 MOST_HTML = 20_000
 """Characters of HTML; a text that needs more, such as a wide table, is shown as it is written."""

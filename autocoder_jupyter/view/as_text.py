@@ -33,7 +33,6 @@ from autocoder_jupyter.view.document import (
 
 # Terminals
 
-
 TABLE_CHARACTERS = 100
 """Characters of a line of a table that is not for a terminal."""
 
@@ -144,7 +143,6 @@ def _piece(piece: Piece) -> str:
 
 
 # The side panel
-
 
 MOST_CHARACTERS = 1000
 """Maximum length of a text."""

@@ -18,7 +18,6 @@ from autocoder_jupyter.untrusted.parsing import visible, visible_block
 
 # Styles
 
-
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _RULE = re.compile(r"\.([\w-]+)\s*\{([^{}]*)\}")
 
@@ -50,7 +49,6 @@ def _compact(declarations: str) -> str:
 # HTML has a type of its own, so mypy rejects text that was not escaped. Only this module creates `Html`: `escape` from
 # text, `element` from a tag, attributes and other HTML, `join` from parts. `html_output` and `html_widget`, which show
 # it, take no `str`.
-
 
 Html = NewType("Html", str)
 """Well-formed HTML in which all text was escaped. `+`, f-strings and `str.join` give a plain `str` again."""
@@ -112,7 +110,6 @@ def html_widget(value: Html = EMPTY, layout: Mapping[str, str] | None = None) ->
 
 
 # Pieces of HTML and lines of text
-
 
 NO_FORMULAS = "mathjax_ignore tex2jax_ignore"
 """Classes that stop MathJax, in JupyterLab and in exports, from rendering text between two dollar signs."""

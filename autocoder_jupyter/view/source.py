@@ -17,7 +17,6 @@ from autocoder_jupyter.view.markup import EMPTY, Html, element, escape, join
 
 # Unified diffs
 
-
 MOST_LINES = 5_000
 """A diff takes quadratic time in the number of lines, and an untrusted file may hold megabytes."""
 
@@ -57,7 +56,6 @@ def _line(line: str) -> Html:
 # Python in colours
 #
 # They are the colours of the notebook's editor, which follow its theme.
-
 
 _COLOURS = {
     "Keyword.Constant": "a",
@@ -107,7 +105,6 @@ def _span(colour: str, text: str) -> Html:
 # Diffs side by side
 #
 # Equal lines collapse; changes within a line are marked with signs and colours.
-
 
 CONTEXT = 3
 """Equal lines that are shown around a change."""

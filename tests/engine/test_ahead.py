@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.engine.evidence.mutation import MutationTrial
+from autocoder_jupyter.engine.evidence.mutation import MutationRun
 from autocoder_jupyter.engine.evidence.sides import Answer as Outputs
 from autocoder_jupyter.engine.evidence.sides import Side, _key
 from autocoder_jupyter.engine.first_run import EvidenceAhead
@@ -73,13 +73,13 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 async def test_nothing_that_was_done_ahead_is_done_again(
     runner: Runner, done: threading.Event, ran: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    searched, run = list[int](), MutationTrial.run
+    searched, run = list[int](), MutationRun.run
 
-    def counted(trial: MutationTrial, *workers: Any) -> None:
+    def counted(trial: MutationRun, *workers: Any) -> None:
         searched.append(len(trial.differing) - len(trial.left))
         run(trial, *workers)
 
-    monkeypatch.setattr(MutationTrial, "run", counted)
+    monkeypatch.setattr(MutationRun, "run", counted)
     produced = await generated(runner, Answer(fenced(TESTS), hold=done), CODE)
     assert produced.report.success and produced.opinion.state == "agree" and produced.opinion.parts == 60
     assert ran.count("") > 130

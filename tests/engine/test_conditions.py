@@ -14,7 +14,6 @@ import pytest
 
 from autocoder_jupyter.display.inspector.evidence import evidence_section
 from autocoder_jupyter.display.parts import warning_lines
-from autocoder_jupyter.engine.evidence.comparison import Smallest, SmallInput
 from autocoder_jupyter.engine.evidence.conditions import CHANCE, CLOCK, FIXED_CLOCK, VARIABLES, dependences, reads
 from autocoder_jupyter.engine.evidence.relations import (
     APART,
@@ -25,10 +24,11 @@ from autocoder_jupyter.engine.evidence.relations import (
     as_test,
     order_may_count,
     splits,
-    tried,
+    try_relations,
 )
 from autocoder_jupyter.engine.evidence.sides import Side
-from autocoder_jupyter.engine.evidence.small_inputs import VariedSample
+from autocoder_jupyter.engine.evidence.small_inputs import SmallInput
+from autocoder_jupyter.engine.evidence.variations import VariedSample
 from autocoder_jupyter.run.of_report import verified
 from autocoder_jupyter.sandbox.protocol import Program, Worker
 from autocoder_jupyter.settings.choices import EFFORTS
@@ -179,7 +179,9 @@ def broken(
     table = frame() if data is None else data
     promised = holds.split()
     all_tried = list(
-        tried(side, VariedSample({"x": table}, 60), {}, time.monotonic() + 60, with_order=with_order, holds=promised)
+        try_relations(
+            side, VariedSample({"x": table}, 60), {}, time.monotonic() + 60, with_order=with_order, holds=promised
+        )
     )
     assert all_tried
     return {one.name: one for one in all_tried if one.where}
@@ -253,7 +255,7 @@ def test_right_functions_keep_what_their_plan_says(worker: Worker, body: str, ki
 def test_a_part_whose_answer_hangs_on_the_others_is_found(worker: Worker, body: str, holds: str, rows: int) -> None:
     one = broken(worker, body, "DataFrame", many(), holds)[APART]
     assert one.where == "out" and one.tables is not None and len(one.tables["x"]) <= rows
-    small = SmallInput.of(Smallest("", one.tables), {"x": many()})
+    small = SmallInput.of(one.tables, {"x": many()})
     assert small is not None
     test = as_test("test_relation_1", one, small, program(body, "DataFrame").outputs)
     assert [passes(test, code) for code in (body, "return x")] == [False, True]
@@ -274,7 +276,7 @@ def test_a_repeated_sample_that_changes_the_answer_is_found_where_the_plan_says_
     assert broken(worker, body) == {}  # nothing says that it must hold
     one = broken(worker, body, holds="twice")[REPEATED]
     assert one.where == "out" and one.is_of_plan and one.words == "each row twice in x" and len(one.tables["x"]) <= 2
-    small = SmallInput.of(Smallest("", one.tables), {"x": frame()})
+    small = SmallInput.of(one.tables, {"x": frame()})
     assert small is not None
     test = as_test("test_relation_1", one, small, program(body).outputs)
     assert [passes(test, code) for code in (body, right)] == [False, True]
@@ -286,7 +288,9 @@ def test_of_two_tables_only_the_largest_is_repeated(worker: Worker) -> None:
     inputs = tuple(InputSpec(name=name, type="DataFrame") for name in ("x", "y"))
     both = Program(code, inputs, (OutputSpec(name="kept", type="float"), OutputSpec(name="rows", type="int")))
     sample = VariedSample({"y": frame()[:2], "x": many()}, 60)
-    all_tried = tried(Side("f", worker, both), sample, {}, time.monotonic() + 60, with_order=False, holds=("twice",))
+    all_tried = try_relations(
+        Side("f", worker, both), sample, {}, time.monotonic() + 60, with_order=False, holds=("twice",)
+    )
     (one,) = (one for one in all_tried if one.name == REPEATED)
     assert one.where == "rows" and one.words == "each row twice in x" and one.tables is not None
     assert len(one.tables["y"]) <= 1 >= len(one.tables["x"])
@@ -342,7 +346,7 @@ def test_a_function_that_passes_on_all_columns_may_have_one_more_than_declared(w
     columns = (ColumnSpec(name="g", dtype="str"), ColumnSpec(name="n", dtype="float64"))
     plain = program("return x.assign(n=x['n'] * 2)", "DataFrame")
     declared = replace(plain, outputs=(OutputSpec(name="out", type="DataFrame", columns=columns),))
-    found = tried(
+    found = try_relations(
         Side("f", worker, declared), VariedSample({"x": frame()}, 60), {}, time.monotonic() + 60, with_order=False
     )
     assert {one.name: one.where for one in found} == {COLUMN: "", INDEX: ""}

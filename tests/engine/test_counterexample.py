@@ -9,14 +9,16 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.engine.evidence.comparison import OpenPlace, SmallInput
-from autocoder_jupyter.engine.evidence.derivation import Derivation, DerivedPlace, as_test, free_number
+from autocoder_jupyter.engine.evidence.added_tests import free_number
+from autocoder_jupyter.engine.evidence.comparison import OpenPlace
+from autocoder_jupyter.engine.evidence.derivation import PREFIX, Derivation, DerivedPlace, as_test
+from autocoder_jupyter.engine.evidence.small_inputs import SmallInput
 from autocoder_jupyter.engine.tests import read_suite
 from autocoder_jupyter.types import CodePlan, ColumnSpec, OutputSpec
 from tests.cases import each
 
 FRAME = OutputSpec(name="out", type="DataFrame", columns=(ColumnSpec(name="v", dtype="float64"),))
-SMALL = SmallInput({"x": pd.DataFrame({"a": [1]})}, "x = pd.DataFrame({'a': [1]})", is_made_up=True)
+SMALL = SmallInput({"x": pd.DataFrame({"a": [1]})}, "x = pd.DataFrame({'a': [1]})", is_synthetic=True)
 
 
 def test_of(output: OutputSpec, where: str, ones: list[Any], others: list[Any]) -> str:
@@ -68,4 +70,4 @@ def test_single_values(kind: Any, one: Any, other: Any, monkeypatch: pytest.Monk
 
 def test_a_new_test_takes_a_name_that_is_free() -> None:
     suite = read_suite("def test_second_opinion_1(): pass\n\ndef test_second_opinion_3(): pass\n")
-    assert free_number(suite) == 2 and free_number(read_suite("def test_a(): pass")) == 1
+    assert free_number(suite, PREFIX) == 2 and free_number(read_suite("def test_a(): pass"), PREFIX) == 1

@@ -10,8 +10,8 @@ from typing import Any, cast
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.engine.evidence.sides import MOST_CELLS, Answer, KnownAnswers, Side, TrialEnded
-from autocoder_jupyter.engine.evidence.small_inputs import VariedSample
+from autocoder_jupyter.engine.evidence.sides import MOST_CELLS, Answer, KnownAnswers, Side, SideStopped
+from autocoder_jupyter.engine.evidence.variations import VariedSample
 from autocoder_jupyter.sandbox.protocol import CallOutcome, Program, Worker
 from autocoder_jupyter.sandbox.worker.entries import Packed
 from autocoder_jupyter.types import InputSpec, OutputSpec
@@ -49,9 +49,9 @@ def test_an_error_and_a_large_answer_are_not_kept() -> None:
     known, inputs = KnownAnswers(), {"x": pd.DataFrame({"n": [1]})}
 
     def fails() -> Answer:
-        raise TrialEnded("gone")
+        raise SideStopped("gone")
 
-    with pytest.raises(TrialEnded, match="gone"):
+    with pytest.raises(SideStopped, match="gone"):
         known.of(inputs, False, soon(), fails)
     large = Asked(pd.Series(range(MOST_CELLS + 1)))
     for _ in range(2):
@@ -66,16 +66,16 @@ def test_a_second_thread_waits_for_the_first_one_and_gets_its_own_if_that_fails(
     def slow() -> Answer:
         begun.set()
         may_end.wait(60)
-        raise TrialEnded("gone")
+        raise SideStopped("gone")
 
     def first() -> None:
-        with pytest.raises(TrialEnded, match="gone"):
+        with pytest.raises(SideStopped, match="gone"):
             known.of(inputs, False, soon(), slow)
 
     threads = [threading.Thread(target=first)]
     threads[0].start()
     assert begun.wait(60)
-    with pytest.raises(TrialEnded, match="time was up"):
+    with pytest.raises(SideStopped, match="time was up"):
         known.of(inputs, False, time.monotonic(), asked)
     threads.append(threading.Thread(target=lambda: got.append(known.of(inputs, False, soon(), asked))))
     threads[1].start()
@@ -115,7 +115,7 @@ def test_many_that_somebody_else_has_given_up_are_got_at_once_again() -> None:
     thread.start()
     claims[0].keep(Answer({"out": 7.0}))
     for claim in claims[1:]:
-        claim.give_up(TrialEnded("gone"))
+        claim.give_up(SideStopped("gone"))
     thread.join(60)
     assert worker.counts == [1, 3]
     values = [side.on(inputs, soon(), reuse=True, kept=True).values["out"] for inputs in many]

@@ -15,9 +15,9 @@ from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.display.inspector.evidence import evidence_section
 from autocoder_jupyter.display.live import card_text
 from autocoder_jupyter.engine.evidence.mutants import mutants
-from autocoder_jupyter.engine.evidence.mutation import MutationTrial
+from autocoder_jupyter.engine.evidence.mutation import MutationRun
 from autocoder_jupyter.engine.evidence.sides import KnownAnswers
-from autocoder_jupyter.engine.evidence.small_inputs import VariedSample
+from autocoder_jupyter.engine.evidence.variations import VariedSample
 from autocoder_jupyter.engine.programs import alternatives
 from autocoder_jupyter.redaction.messages import Redaction
 from autocoder_jupyter.result.recorded import last_good
@@ -29,8 +29,8 @@ from autocoder_jupyter.sandbox.host.pool import shared_pool
 from autocoder_jupyter.sandbox.protocol import EnvironmentSpec, Program, WorkerLimits, WorkerSpec
 from autocoder_jupyter.settings.choices import EFFORTS
 from autocoder_jupyter.types import InputSpec, OutputSpec, Strength, TestOutcome
-from autocoder_jupyter.versions.edits import rename, without_others_evidence
 from autocoder_jupyter.versions.store import Versions
+from autocoder_jupyter.versions.verification import rename, without_others_evidence
 from autocoder_jupyter.view.document import Row, Table
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced
 from tests.scripted_model import Script, prompt_of
@@ -371,7 +371,7 @@ def test_a_change_without_end_ends_only_itself(monkeypatch: pytest.MonkeyPatch) 
     program = Program(COUNTING, inputs, (OutputSpec(name="total", type="float"),))
     varied = VariedSample({"sales": pd.DataFrame({"price": [1.0, 2.0, 4.0]})})
     brief: Any = None  # is for tests
-    trial = MutationTrial(
+    trial = MutationRun(
         *(program, brief, None, varied, {}, Redaction("rows"), KnownAnswers(), 50, time.monotonic() + 300),
         [*mutants(COUNTING)],
     )

@@ -13,7 +13,7 @@ import pytest
 from autocoder_jupyter.display.live import card_text
 from autocoder_jupyter.engine.evidence.examiner import OtherInputs, is_general, on_other_inputs
 from autocoder_jupyter.engine.evidence.sides import Side
-from autocoder_jupyter.engine.evidence.small_inputs import VariedSample
+from autocoder_jupyter.engine.evidence.variations import VariedSample
 from autocoder_jupyter.redaction.messages import Redaction
 from autocoder_jupyter.run.of_report import run_of, verified
 from autocoder_jupyter.sandbox.protocol import Program, Worker

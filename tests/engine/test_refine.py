@@ -12,7 +12,7 @@ import pytest
 
 from autocoder_jupyter.engine.evidence.second_writer import second_messages
 from autocoder_jupyter.engine.start import withheld_since
-from autocoder_jupyter.engine.tests import _quoted, unreachable
+from autocoder_jupyter.engine.tests import _is_quoted_from, unreachable
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.request import AgentConfig, Earlier, Request
 from autocoder_jupyter.run.events import VersionsCompared
@@ -147,8 +147,12 @@ async def test_a_test_that_the_wish_does_not_contradict_cannot_be_dropped_and_fa
 
 
 def test_words_that_are_not_in_the_wish_contradict_nothing() -> None:
-    assert _quoted("an  EMPTY frame", WISH) and _quoted('"mean price".', WISH)
-    assert not _quoted("sums are in the way", WISH) and not _quoted("", WISH) and not _quoted(" . ", WISH)
+    assert _is_quoted_from("an  EMPTY frame", WISH) and _is_quoted_from('"mean price".', WISH)
+    assert (
+        not _is_quoted_from("sums are in the way", WISH)
+        and not _is_quoted_from("", WISH)
+        and not _is_quoted_from(" . ", WISH)
+    )
 
 
 def test_no_test_can_call_a_function_that_needs_more_than_it_did() -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from autocoder_jupyter.display.live import card_html, card_text
 from autocoder_jupyter.display.verified import opinion_blocks
-from autocoder_jupyter.engine.evidence.choices import name_other_choices
+from autocoder_jupyter.engine.evidence.readings import name_other_choices
 from autocoder_jupyter.engine.evidence.second_opinion import Adviser
 from autocoder_jupyter.request import Example
 from autocoder_jupyter.run.events import Event, Finished, FunctionVerified, OpinionGiven, SourceWritten, VersionBegun

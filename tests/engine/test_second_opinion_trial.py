@@ -17,30 +17,29 @@ import pytest
 
 from autocoder_jupyter.engine.evidence.comparison import (
     BOTH_EMPTY,
-    LONGEST,
+    LONGEST_TEXT,
     Compared,
+    Comparer,
+    ComparisonOutcome,
     FoundPlace,
     OpenPlace,
-    SmallInput,
-    Trial,
-    TrialOutcome,
     TriedVariation,
     Uncompared,
     compared_outputs,
 )
 from autocoder_jupyter.engine.evidence.second_opinion import Findings
-from autocoder_jupyter.engine.evidence.sides import Side, TrialEnded, answers_of_both
+from autocoder_jupyter.engine.evidence.sides import Side, SideStopped, answers_of_both
 from autocoder_jupyter.engine.evidence.small_inputs import (
-    VariedSample,
+    SmallInput,
     cells,
     dtypes,
-    forms,
-    is_made_up,
+    is_synthetic,
     simplified,
     smallest,
-    source,
+    table_source,
+    value_forms,
 )
-from autocoder_jupyter.engine.evidence.variations import ROWS, Variation, variations
+from autocoder_jupyter.engine.evidence.variations import ROWS, Variation, VariedSample, variations
 from autocoder_jupyter.equality import INDEPENDENT, equal
 from autocoder_jupyter.equality.tables import matched_columns
 from autocoder_jupyter.errors import SandboxCrash, SandboxError
@@ -117,7 +116,7 @@ def test_both_sides_answer_at_the_same_time_and_are_waited_for() -> None:
 
     workers[0].is_done = False
     gone: Any = Gone(meeting)
-    with pytest.raises(TrialEnded, match="the second solution was stopped"):
+    with pytest.raises(SideStopped, match="the second solution was stopped"):
         answers_of_both(sides[0], Side("the second solution", gone, Program("", (), ())), {}, time.monotonic() + 60)
     assert workers[0].is_done
 
@@ -285,33 +284,33 @@ def test_the_smallest_input_has_only_the_rows_that_matter_and_made_up_values() -
     rows = smallest({"x": frame}, differs)
     tables = simplified(rows, differs)
     assert tables["x"].to_dict("list") == {"name": ["a", "a"], "salary": [1.0, 1.0]}
-    assert [is_made_up(tables["x"][name]) for name in ("name", "salary")] == [True, True]
+    assert [is_synthetic(tables["x"][name]) for name in ("name", "salary")] == [True, True]
 
 
 def test_a_column_whose_own_values_matter_keeps_them_and_is_not_made_up() -> None:
     frame = pd.DataFrame({"code": ["EU-1", "US-2"], "n": [7, 8]})
     small = simplified({"x": frame}, lambda tables: tables["x"]["code"].str.startswith("EU").any())["x"]
-    assert not is_made_up(small["code"]) and is_made_up(small["n"]) and list(small["n"]) == [1, 1]
+    assert not is_synthetic(small["code"]) and is_synthetic(small["n"]) and list(small["n"]) == [1, 1]
 
 
 def test_every_form_of_a_made_up_value_is_recognised_and_values_of_the_data_are_not() -> None:
     frame = every_dtype(5)
     for column in (frame[name] for name in frame.columns.drop(["c", "b"])):
-        for form in forms(column.dtype):
-            assert is_made_up(pd.Series([form(n) for n in (2, 0, 1, 0)]).astype(column.dtype)), column.name
-        assert is_made_up(pd.Series([None, None], dtype="object")) and is_made_up(frame["b"])
+        for form in value_forms(column.dtype):
+            assert is_synthetic(pd.Series([form(n) for n in (2, 0, 1, 0)]).astype(column.dtype)), column.name
+        assert is_synthetic(pd.Series([None, None], dtype="object")) and is_synthetic(frame["b"])
     for own in ([34, 51], ["Ada", "Bo"], [1.5, 2.5], ["a", "c"], [10, 20, 31], [[1], [2]], [True, "a"], [2, 3]):
-        assert not is_made_up(pd.Series(own, dtype=object if isinstance(own[0], list | bool) else None)), own
-    assert not is_made_up(pd.Series(pd.to_datetime(["2024-01-01", "2024-01-03"])))
+        assert not is_synthetic(pd.Series(own, dtype=object if isinstance(own[0], list | bool) else None)), own
+    assert not is_synthetic(pd.Series(pd.to_datetime(["2024-01-01", "2024-01-03"])))
 
 
 def test_a_small_table_is_written_down_exactly() -> None:
     frame = every_dtype(2).drop(columns=["d"])
     found = cells(frame)
     assert found is not None
-    pd.testing.assert_frame_equal(eval(source(found, dtypes(frame), frame), {"pd": pd}), frame)
+    pd.testing.assert_frame_equal(eval(table_source(found, dtypes(frame), frame), {"pd": pd}), frame)
     series = pd.Series([1, None], dtype="Int64", name="x")
-    assert source([[1, None]], ["Int64"], series) == "pd.Series([1, None], dtype='Int64', name='x')"
+    assert table_source([[1, None]], ["Int64"], series) == "pd.Series([1, None], dtype='Int64', name='x')"
     assert cells(series) == [[1, None]]
     assert cells(pd.DataFrame({"a": [math.inf]})) is None and cells(pd.DataFrame([[1, 2]], columns=["a", "a"])) is None
     assert cells(frame.set_index("s")) is None and cells(pd.DataFrame({"a": range(1000)})) is None
@@ -343,25 +342,25 @@ def program(code: str, kind: TypeName) -> Program:
 
 
 @pytest.fixture
-def trial(workers: tuple[Worker, Worker]) -> Callable[..., TrialOutcome]:
+def trial(workers: tuple[Worker, Worker]) -> Callable[..., ComparisonOutcome]:
     def run(
         first: str, second: str, frame: pd.DataFrame, kind: TypeName, other: TypeName | None = None
-    ) -> TrialOutcome:
+    ) -> ComparisonOutcome:
         sides = Side("f", workers[0], program(first, kind)), Side("s", workers[1], program(second, other or kind))
         verified: dict[str, Any] = {}
         with suppress(SandboxError):
             verified = dict(workers[0].call(sides[0].program, {"x": frame}).values)
-        tested = Trial(*sides, [("out", "out")], VariedSample({"x": frame}), {}, Redaction("rows"))
+        tested = Comparer(*sides, [("out", "out")], VariedSample({"x": frame}), {}, Redaction("rows"))
         return tested.run(verified or {"out": None})
 
     return run
 
 
-def found_on(outcome: TrialOutcome) -> dict[str, tuple[FoundPlace, ...]]:
+def found_on(outcome: ComparisonOutcome) -> dict[str, tuple[FoundPlace, ...]]:
     return {tried.name: tried.differences for tried in outcome.tried if tried.differences}
 
 
-Trying = Callable[..., TrialOutcome]
+Trying = Callable[..., ComparisonOutcome]
 
 
 @pytest.mark.local_sandbox
@@ -372,8 +371,8 @@ def test_solutions_that_differ_only_on_ties_are_told_apart_by_shuffled_rows(tria
     found = trial(first, second, frame, "str")
     assert found.sample == () and "with shuffled rows" in found_on(found)
     assert found.smallest is not None and found.smallest.places == ("out",)
-    small = SmallInput.of(found.smallest, {"x": frame})
-    assert small is not None and small.is_made_up
+    small = SmallInput.of(found.smallest.tables, {"x": frame})
+    assert small is not None and small.is_synthetic
     assert small.tables["x"].to_dict("list") == {"who": ["b", "a"], "points": [1, 1]}
 
 
@@ -430,7 +429,7 @@ def test_what_was_found_is_kept_when_the_time_is_up(monkeypatch: pytest.MonkeyPa
     spec = WorkerSpec(sandbox.build(EnvironmentSpec((), sys.version_info[:2])), WorkerLimits())
     with shared_pool(sandbox).lease(spec) as one, shared_pool(sandbox).lease(spec) as other:
         sides = Side("f", one, program("x['n'].max()", "float")), Side("s", other, program(SLOW, "float"))
-        found = Trial(*sides, [("out", "out")], VariedSample({"x": frame}), {}, Redaction("rows")).run({"out": 5.0})
+        found = Comparer(*sides, [("out", "out")], VariedSample({"x": frame}), {}, Redaction("rows")).run({"out": 5.0})
     assert [(place.first, place.second) for place in found.sample] == [("5", "9")]
     assert found.ended.startswith("s was stopped") and found.smallest is not None
     assert found.tried[0].name == "with shuffled rows"
@@ -494,7 +493,7 @@ def test_on_the_sample_the_verified_outputs_are_compared(workers: tuple[Worker, 
     frame = pd.DataFrame({"n": [1.0, 2.0]})
     total = program("x['n'].sum()", "float")
     sides = Side("f", workers[0], total), Side("s", workers[1], total)
-    found = Trial(*sides, [("out", "out")], VariedSample({"x": frame}), {}, Redaction("rows")).run({"out": 99.0})
+    found = Comparer(*sides, [("out", "out")], VariedSample({"x": frame}), {}, Redaction("rows")).run({"out": 99.0})
     assert [(place.first, place.second) for place in found.sample] == [("99", "3")]
 
 
@@ -506,7 +505,7 @@ def test_columns_of_one_name_are_compared_too() -> None:
 
 
 def test_where_values_are_withheld_no_key_value_or_message_is_told() -> None:
-    outcome = TrialOutcome(
+    outcome = ComparisonOutcome(
         failed="the second solution raises ValueError: no Ada",
         sample=(FoundPlace(where="totals.Ada", first="3", second="4", at="Ada"),),
         not_compared=(Uncompared(where="totals.Ada", why="only in the function"),),
@@ -532,5 +531,5 @@ def test_where_values_are_withheld_no_key_value_or_message_is_told() -> None:
 def test_what_a_trial_tells_is_short_whatever_it_returns() -> None:
     place = {"where": "w" * 9_999, "first": "f" * 9_999, "second": "", "ones": [10**5000], "others": ["x" * 9_999]}
     told = OpenPlace.model_validate(place)
-    assert (len(told.where), len(told.first), told.ones, told.others) == (LONGEST, LONGEST, [], [])
+    assert (len(told.where), len(told.first), told.ones, told.others) == (LONGEST_TEXT, LONGEST_TEXT, [], [])
     assert OpenPlace.model_validate({**place, "ones": [1, "a", None], "others": [{}]}).ones == [1, "a", None]

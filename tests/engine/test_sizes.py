@@ -9,17 +9,24 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from autocoder_jupyter.engine.evidence.code_numbers import largest_number
 from autocoder_jupyter.engine.evidence.comparison import (
     FEW_ROWS,
     SMALL_PART,
+    Comparer,
+    ComparisonOutcome,
     OutputPlace,
-    Trial,
-    TrialOutcome,
     is_rounded_otherwise,
 )
 from autocoder_jupyter.engine.evidence.sides import Side
-from autocoder_jupyter.engine.evidence.small_inputs import LARGEST, VariedSample, larger, largest_number, small_parts
-from autocoder_jupyter.engine.evidence.variations import Profile, is_outside
+from autocoder_jupyter.engine.evidence.variations import (
+    ENLARGED_ROWS,
+    Profile,
+    VariedSample,
+    is_outside,
+    larger,
+    small_parts,
+)
 from autocoder_jupyter.redaction.messages import Redaction
 from autocoder_jupyter.sandbox.choice import choose
 from autocoder_jupyter.sandbox.host.pool import shared_pool
@@ -69,8 +76,8 @@ def test_it_has_more_rows_than_a_number_in_the_code_within_a_limit() -> None:
     number = largest_number("def run(x):\n    return len(x) > 400", "LIMIT = 7\nFAR = 10**9\nYEAR = 99_999")
     variation = larger({"sales": orders()}, number)
     assert number == 400 and variation is not None and len(variation.tables["sales"]) == 500
-    most = larger({"sales": orders()}, 10 * LARGEST)
-    assert most is not None and len(most.tables["sales"]) <= LARGEST + 100
+    most = larger({"sales": orders()}, 10 * ENLARGED_ROWS)
+    assert most is not None and len(most.tables["sales"]) <= ENLARGED_ROWS + 100
 
 
 def test_rows_that_only_come_again_are_outside_of_the_data() -> None:
@@ -98,13 +105,15 @@ def workers() -> Iterator[tuple[Worker, Worker]]:
         yield one, other
 
 
-def compared(workers: tuple[Worker, Worker], first: str, second: str, value: float, parts: int = 60) -> TrialOutcome:
+def compared(
+    workers: tuple[Worker, Worker], first: str, second: str, value: float, parts: int = 60
+) -> ComparisonOutcome:
     codes = (f"import numpy as np\n\n\ndef run(x):\n    return float({body})\n" for body in (first, second))
     interface = (InputSpec(name="x", type="DataFrame"),), (OutputSpec(name="out", type="float"),)
     sides = [
         Side(label, worker, Program(code, *interface)) for label, worker, code in zip("fs", workers, codes, strict=True)
     ]
-    trial = Trial(sides[0], sides[1], [("out", "out")], VariedSample({"x": orders()}, parts), {}, Redaction("rows"))
+    trial = Comparer(sides[0], sides[1], [("out", "out")], VariedSample({"x": orders()}, parts), {}, Redaction("rows"))
     return trial.run({"out": value})
 
 

@@ -9,24 +9,21 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.engine.evidence.sides import TIME_IS_UP, Answer, TrialEnded
-from autocoder_jupyter.engine.evidence.small_inputs import code_with, numbers_in, value_with
-from autocoder_jupyter.engine.evidence.split import SplitCheck
-from autocoder_jupyter.engine.evidence.split_inputs import (
+from autocoder_jupyter.engine.evidence.code_numbers import (
     LEAST_ROWS,
     SMALL,
-    below,
-    by_groups,
-    by_rows,
-    compared_tables,
-    deviation,
-    difference,
+    code_with,
     large_enough,
+    numbers_in,
     small_numbers,
+    value_with,
     with_refused_products,
     with_small_products,
 )
-from autocoder_jupyter.engine.evidence.variations import stretched
+from autocoder_jupyter.engine.evidence.pieces import below, by_groups, by_rows, compared_tables, deviation, difference
+from autocoder_jupyter.engine.evidence.sides import TIME_IS_UP, Answer, SideStopped
+from autocoder_jupyter.engine.evidence.split import SplitCheck
+from autocoder_jupyter.engine.evidence.variations import split_variations
 from autocoder_jupyter.sandbox.protocol import Program
 from autocoder_jupyter.types import InputSpec, OutputSpec
 from autocoder_jupyter.types.interface import DeclaredSplit, Split
@@ -49,7 +46,7 @@ def check(
 
     def ask(program: Program, inputs: Mapping[str, Any], deadline: float) -> Answer:
         if time.monotonic() > deadline:
-            raise TrialEnded(TIME_IS_UP)
+            raise SideStopped(TIME_IS_UP)
         if program.code not in functions:
             namespace: dict[str, Any] = {}
             exec(program.code, namespace)
@@ -306,7 +303,9 @@ def test_numbers_are_found_and_replaced_in_code() -> None:
 @pytest.mark.parametrize("dtype", ["int64", "float64", "Int64", "Float64"])
 def test_numbers_of_each_dtype_are_moved_far_outside(dtype: str) -> None:
     table = pd.DataFrame({"units": pd.Series(range(1, 101), dtype=dtype)})
-    far = next(one.tables["sales"] for one in stretched({"sales": table}, "sales", 500) if "far outside" in one.name)
+    far = next(
+        one.tables["sales"] for one in split_variations({"sales": table}, "sales", 500) if "far outside" in one.name
+    )
     assert str(far["units"].dtype) == dtype and far["units"].abs().max() > 1000
     assert (far["units"] == table["units"]).sum() == 90
 

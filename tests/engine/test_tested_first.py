@@ -15,7 +15,7 @@ from autocoder_jupyter.run.events import OpinionGiven
 from autocoder_jupyter.types import CodePlan, CodeSolution, InputSpec, OutputSpec, Report
 from autocoder_jupyter.versions import Versions
 from autocoder_jupyter.versions.field_changes import Change
-from autocoder_jupyter.versions.request_fields import changes_differences
+from autocoder_jupyter.versions.request_fields import differences
 from tests.cases import each
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced, sales
 
@@ -270,7 +270,7 @@ def test_a_default_with_quotes_stays_a_default_and_becomes_no_code() -> None:
 def test_a_new_default_is_told_apart_from_another_input() -> None:
     def between(before: InputSpec, now: InputSpec) -> list[Change]:
         record = {"inputs": [before.model_dump()]}
-        return list(changes_differences(record, {"inputs": [now.model_dump()]}))
+        return list(differences(record, {"inputs": [now.model_dump()]}))
 
     (changed,) = between(least(2)[0], least(3)[0])
     assert (changed.what, changed.words) == ("default", "another default of least: 2 → 3")

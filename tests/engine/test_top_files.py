@@ -15,7 +15,8 @@ from autocoder_jupyter.run.events import Noticed
 from autocoder_jupyter.types import Report
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.versions import Versions
-from autocoder_jupyter.versions.edits import edit_of, file_of, shown
+from autocoder_jupyter.versions.edits import edit_of, file_of
+from autocoder_jupyter.versions.verification import shown
 from tests.runner import CODE, PLAN, TESTS, Runner, fenced
 from tests.scripted_model import Script
 

@@ -180,9 +180,9 @@ def test_the_shipped_tasks_are_those_of_the_benchmark() -> None:
     [
         ({"format": 2}, "not in format 1"),
         ({"returns": "File"}, "cannot be a File"),
-        ({"request": ["a"]}, "request must be a text"),
+        ({"request": ["a"]}, "request must be a non-empty string"),
         ({"sample": {"tables": ["orders"], "values": []}}, "a value for each table"),
-        ({"request": "  "}, "request must be a text that is not empty"),
+        ({"request": "  "}, "request must be a non-empty string"),
         ({"request": "x" * 100_001}, "at most 100,000 are sent"),
         ({"sample": {"tables": ["orders; import os"], "values": []}}, "at most 20 different names"),
         ({"sample": {"tables": ["orders", "orders"], "values": []}}, "at most 20 different names"),

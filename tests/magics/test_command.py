@@ -194,7 +194,7 @@ def test_an_h_inside_a_value_is_no_cry_for_help() -> None:
 
 
 def test_text_that_cannot_be_sent_is_named() -> None:
-    with pytest.raises(InvalidRequest, match=r"The request holds '\\ud800', which is invalid Unicode"):
+    with pytest.raises(InvalidRequest, match=r"The request contains '\\ud800', which is invalid Unicode"):
         parse_cell("growth", "Monthly \ud800 revenue")
 
 

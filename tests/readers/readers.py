@@ -28,12 +28,18 @@ from autocoder_jupyter.display.inspector import document
 from autocoder_jupyter.display.inspector.form import read as read_form
 from autocoder_jupyter.display.inspector.subject import Subject
 from autocoder_jupyter.engine import acceptance, stub_check, tests
+from autocoder_jupyter.engine.evidence.code_numbers import (
+    code_with,
+    counts_rows,
+    largest_number,
+    numbers_in,
+    small_numbers,
+    with_small_products,
+)
 from autocoder_jupyter.engine.evidence.conditions import _below, reads
 from autocoder_jupyter.engine.evidence.examiner import is_general, raised_in
-from autocoder_jupyter.engine.evidence.mutants import CHARACTERS, mutants, ways_of_size
+from autocoder_jupyter.engine.evidence.mutants import LONGEST_CODE, mutants, row_count_mutants
 from autocoder_jupyter.engine.evidence.second_writer import askable, read_second
-from autocoder_jupyter.engine.evidence.small_inputs import code_with, largest_number, numbers_in
-from autocoder_jupyter.engine.evidence.split_inputs import counts_rows, small_numbers, with_small_products
 from autocoder_jupyter.engine.journal import Journal, conversation, sent_record
 from autocoder_jupyter.engine.packages import imported_modules
 from autocoder_jupyter.engine.prompt import Brief, interface_problem, without_entry
@@ -69,7 +75,7 @@ from autocoder_jupyter.tasks.export import insertable, renamed, tests_for
 from autocoder_jupyter.types import CodePlan, CodeSolution, Edit, Exchange, InputSpec, OutputSpec, Report
 from autocoder_jupyter.untrusted import parsing, plain_json, plain_toml
 from autocoder_jupyter.untrusted.folder import Folder
-from autocoder_jupyter.versions import edits
+from autocoder_jupyter.versions import verification
 from autocoder_jupyter.versions.edits import TopFiles, edit_of
 from autocoder_jupyter.versions.report_check import check_report
 from autocoder_jupyter.versions.store import Choice, Version, Versions
@@ -104,16 +110,16 @@ def _json(*names: str) -> dict[str, Input]:
 
 def _examined(text: str, _: Path) -> object:
     """A verified function is examined."""
-    part = text[:CHARACTERS].rpartition("\n")[0]
+    part = text[:LONGEST_CODE].rpartition("\n")[0]
     return (
         reads(text),
         largest_number(text),
         raised_in(text),
         is_general(text, ()),
         mutants(text, ["a"]),
-        ways_of_size(text),
+        row_count_mutants(text),
         mutants(part, ["a"]),
-        ways_of_size(part),
+        row_count_mutants(part),
         _below(Program(text, (), ()), "pass"),
     )
 
@@ -239,8 +245,8 @@ def _journal(folder: Path) -> None:
 def _versions(folder: Path) -> None:
     versions = Versions(folder / ".autocode", "growth")
     for version in versions.all():
-        edits.shown(versions, version)
-        edits.without_others_evidence(versions, version)
+        verification.shown(versions, version)
+        verification.without_others_evidence(versions, version)
     versions.chosen("k")
     files = RunFolder(folder / ".autocode", "growth", "r1")
     files.holds_report()
@@ -356,8 +362,8 @@ READERS: dict[str, Reader] = {
         (
             "versions.store:Versions.all",
             "versions.store:_can_be_read",
-            "versions.edits:shown",
-            "versions.edits:_found",
+            "versions.verification:shown",
+            "versions.verification:_found",
             "engine.run_folder:RunFolder.holds_report",
             "engine.run_folder:RunFolder.holds_json",
         ),
@@ -645,7 +651,7 @@ READERS: dict[str, Reader] = {
             "engine.tests:with_tests",
             "engine.start:tests_problem",
             "engine.tests:without_tests",
-            "engine.tests:_through",
+            "engine.tests:_with_wrapper",
             "engine.tests:_body_of",
             "engine.repair:replace_tests",
             "engine.repair:excerpt",
@@ -706,11 +712,11 @@ READERS: dict[str, Reader] = {
         },
         (
             "engine.evidence.mutants:mutants",
-            "engine.evidence.mutants:ways_of_size",
+            "engine.evidence.mutants:row_count_mutants",
             "engine.evidence.mutants:_dates",
             "engine.evidence.conditions:reads",
             "engine.evidence.conditions:_below",
-            "engine.evidence.small_inputs:numbers_in",
+            "engine.evidence.code_numbers:numbers_in",
             "engine.evidence.examiner:raised_in",
             "engine.evidence.examiner:is_general",
         ),
@@ -726,12 +732,12 @@ READERS: dict[str, Reader] = {
             **_sources(),
             "numbers": lambda: f"len((1, 1e300, 1e999, 2**9, 0x7fffffffffffffffffffffff, 0x7{'f' * 400}))\n" * 4_000,
         },
-        ("engine.evidence.small_inputs:code_with", "engine.evidence.split_inputs:counts_rows"),
+        ("engine.evidence.code_numbers:code_with", "engine.evidence.code_numbers:counts_rows"),
     ),
     "products in code": Reader(
         lambda text, _: with_small_products(text, 1e6, 40),
         {**_sources(), "products": lambda: f"x = {'2 ** ' * 50}9; x *= 1 << 9\n" * 2_000},
-        ("engine.evidence.split_inputs:_with_helper",),
+        ("engine.evidence.code_numbers:_with_helper",),
     ),
     "classes of exceptions": Reader(
         _redacted, _sources("classes", "names"), ("redaction.messages:Redaction._own_classes",)
@@ -883,7 +889,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "settings.parameters:record",
         "tasks.command_line:_parts",
         "tasks.export:figures_as_data",
-        "versions.request_fields:changes_differences",
+        "versions.request_fields:differences",
         "view.markup:_rules",
     ),
     "a file of the user's machine or of the administrator, or written by a process of this package": (
@@ -932,7 +938,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "engine.run_folder:RunFolder._is_damaged",
         "engine.run_folder:RunFolder.write",
         "engine.tests:write_tests",
-        "engines.claude.agent:Agent._tested",
+        "engines.claude.agent:Agent._run_tests",
         "engines.claude.agent:Agent._tests_problem",
         "engines.claude.writer:BlindTests.judge",
         "engines.claude.writer:ClaudeWriter._take_tests",
@@ -951,8 +957,8 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "data.value_drift:recorded_values",
         "display.outputs:_file",
         "engine.constraints:Constraints.recall",
-        "engine.evidence.comparison:Trial._told",
-        "engine.evidence.comparison:Trial._open",
+        "engine.evidence.comparison:Comparer._for_user",
+        "engine.evidence.comparison:Comparer._open",
         "equality.comparison:_Walk._file",
         "engines.claude.gateway:_handled",
         "engines.claude.service:_refusal",

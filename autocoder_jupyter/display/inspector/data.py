@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 # They are HTML boxes without scripts, images or external resources. Each box contains a block character, so the
 # histogram is visible where styles are removed.
 
-
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _HEIGHT = 30
 """Height of a histogram in pixels, as in `styles.css`."""
@@ -71,7 +70,6 @@ def _line(bar: Bar, most: int) -> Html:
 
 
 # Profiles
-
 
 _HEADINGS = ("column", "dtype", "missing", "distinct", "facts", "values")
 _COUNTS = (2, 3)
@@ -137,7 +135,6 @@ def _row(tag: Literal["th", "td"], cells: list[Html]) -> Html:
 
 
 # The section
-
 
 SHARES = {
     "rows": "a profile and a few sample rows, private values masked",

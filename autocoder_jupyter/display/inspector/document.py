@@ -53,7 +53,6 @@ if TYPE_CHECKING:
 
 # Environment
 
-
 LOCK_LINES = 200
 """Locked packages that are shown."""
 
@@ -101,7 +100,6 @@ def _lock(report: Report, most: int) -> str:
 
 
 # Function
-
 
 _ELSEWHERE = ("Agent", "Your tests", "Next")
 """Rows of the card that other sections of the inspector have."""
@@ -165,7 +163,6 @@ def _otherwise(spec: InputSpec) -> str:
 
 
 # The document
-
 
 MAX_CHARACTERS = 68_000
 """Characters of HTML; a form stays under 70 KB in a saved notebook. Evidence with a dozen changes fits."""

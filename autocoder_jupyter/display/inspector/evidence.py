@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 # Attempts
 
-
 KINDS = {"logic": "the code is wrong", "environment": "something is missing", "test_error": "the test is wrong"}
 
 MAX_CHANGES = 3
@@ -225,7 +224,6 @@ def _listed(text: str, tests: Iterable[str]) -> tuple[Block, ...]:
 
 
 # Second opinion
-
 
 CODE_CHARACTERS = 20_000
 """Characters of the second solution."""

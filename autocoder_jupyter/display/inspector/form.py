@@ -131,7 +131,6 @@ def _shown(text: str) -> str:
 
 # Fields
 
-
 _EXACT = 2**53
 """Integers up to this size are exact in a browser."""
 
@@ -347,7 +346,6 @@ def _unless_default(default: Any, value: Any) -> Argument | None:
 #
 # A callback reads the controls, captures the current values of variables, and passes the call to the background loop;
 # it never waits. That loop then changes traits of widgets and nothing else.
-
 
 TICK_SECONDS = 0.5
 

@@ -54,7 +54,6 @@ if TYPE_CHECKING:
 #
 # The text of the user is never lost: it is saved as a new version before it is tested.
 
-
 _STYLE = element(
     "style",
     escape(
@@ -219,7 +218,6 @@ class VersionsPage:
 
 
 # The tabs
-
 
 HEIGHT = "max(34em, 65vh)"
 """Largest height of a page; longer content scrolls."""

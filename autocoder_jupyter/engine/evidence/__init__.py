@@ -1,7 +1,18 @@
 """What a verified function is worth: a second opinion, the strength of its tests, and whether it may be split.
 
-Nothing here changes the verdict. A second, independent solution is written from the request and the data only, and
-compared with the first on the sample and on variations of it. Small changes of the source show what the tests notice;
-changes of the data show what must stay the same. A split is tried by comparing the answer for a whole table with the
-answers for its pieces. `second_opinion`, `examiner` and `split` call the others in order.
+Nothing here changes the verdict, except that a doubt can add a test that the function fails.
+
+- `second_opinion`: calls the parts of the second opinion in order, and decides what may be shown of it
+- `second_writer`: writes the second solution from the request and the data only, and matches its outputs and columns
+- `comparison`: compares both solutions on the sample and its variations
+- `derivation`: the correct output of a small input, asked of a model that sees neither solution
+- `readings`: how the second solution reads the request
+- `examiner`: calls the layers that need no second solution, within the effort
+- `mutants`, `mutation`: mutations of the source, and which of them the tests catch
+- `conditions`: whether the result depends on the clock, chance or the process
+- `relations`: changes of the data after which the result must be the same
+- `added_tests`: tests that these add to the suite
+- `split`, `pieces`: how a function may be split, and the pieces of tables that are compared
+- `code_numbers`, `small_inputs`, `variations`: numbers in code that may limit rows, small inputs, varied samples
+- `sides`: the two solutions, each in a worker of its own
 """

@@ -1,8 +1,8 @@
 """Runs both solutions on variations of the sample, and compares their outputs in the notebook.
 
 Each solution has a worker of its own (`sides`). On the sample itself, the outputs of the function are those of the run
-that was verified. What may be told to a model comes from calls in new processes, which get only a small input: the
-others saw the data, and a solution could put them into any text of its result.
+that was verified. What may be sent to a model comes from calls in new processes, which get only a small input: the
+other processes saw the data, and a solution could put them into any text of its result.
 """
 
 from __future__ import annotations
@@ -18,27 +18,23 @@ import numpy as np
 import pandas as pd
 from pydantic import AfterValidator, BaseModel, Field
 
+from autocoder_jupyter.engine.evidence.code_numbers import largest_number
 from autocoder_jupyter.engine.evidence.second_writer import (
-    Names,
+    ColumnNames,
     SecondSolution,
     Unmatched,
     matched,
     matched_outputs,
     unmatched,
 )
-from autocoder_jupyter.engine.evidence.sides import AT_ONCE, KnownAnswers, Side, TrialEnded, answers_of_both, both
+from autocoder_jupyter.engine.evidence.sides import AT_ONCE, KnownAnswers, Side, SideStopped, answers_of_both, both
 from autocoder_jupyter.engine.evidence.small_inputs import (
     TRIALS,
-    VariedSample,
-    cells,
-    dtypes,
-    is_made_up,
-    largest_number,
+    SmallInput,
     simplified,
     smallest,
-    source,
 )
-from autocoder_jupyter.engine.evidence.variations import ROWS, Tables, Variation
+from autocoder_jupyter.engine.evidence.variations import ROWS, Tables, Variation, VariedSample
 from autocoder_jupyter.engine.sandbox_session import SandboxSession
 from autocoder_jupyter.equality.comparison import Path, ValueDifference, compare
 from autocoder_jupyter.equality.leniency import INDEPENDENT
@@ -50,20 +46,19 @@ from autocoder_jupyter.redaction.messages import Redaction
 from autocoder_jupyter.sandbox.protocol import Environment, Program, Worker
 from autocoder_jupyter.types import Count, OutputSpec, TypeName
 
-# Compares the outputs of two solutions, and describes the places where they differ for the user and the model.
+# Places where two results differ
 
-
-PLACES_MOST = 20
+MOST_PLACES = 20
 """The maximum number of places in one comparison, and of values of a place."""
 
-LOOKED_AT = 10_000
-"""The number of rows that differ from which an example is taken."""
+MOST_EXAMPLE_ROWS = 10_000
+"""Rows that differ, among which an example with both values is looked for."""
 
 MOST_DECIMALS = 6
-"""The number of decimals that a rounded number has at most."""
+"""A number with more decimals is not taken for a rounded one."""
 
-PLACES_LONGEST = 80
-"""The number of characters of a value that are shown."""
+LONGEST_VALUE = 80
+"""Characters of a value that are shown."""
 
 BOTH_EMPTY = "it is empty in both, so there was no value to compare"
 
@@ -115,7 +110,7 @@ def compared_outputs(first: Mapping[str, Any], second: Mapping[str, Any], pairs:
         all_found.outputs.extend([one] if found.compared or found.differences else [])
         if found.verdict == "equal" and not found.compared:
             all_found.not_compared.append((one, BOTH_EMPTY))
-    del all_found.places[PLACES_MOST:]
+    del all_found.places[MOST_PLACES:]
     return all_found
 
 
@@ -143,24 +138,24 @@ def _is_float(*values: Any) -> bool:
     return all(isinstance(value, float) for value in values)
 
 
-def against_an_error(said: str, second: Mapping[str, Any], pairs: Sequence[Sequence[str]]) -> Compared:
+def against_an_error(message: str, second: Mapping[str, Any], pairs: Sequence[Sequence[str]]) -> Compared:
     """The outputs of the second solution as differences, if the first fails."""
-    places = [place for one, other in pairs for place in _results(one, second[other], said)]
-    return Compared(places[:PLACES_MOST], outputs=[one for one, _ in pairs])
+    places = [place for one, other in pairs for place in _results(one, second[other], message)]
+    return Compared(places[:MOST_PLACES], outputs=[one for one, _ in pairs])
 
 
-def _results(name: str, value: Any, said: str) -> Iterator[OutputPlace]:
+def _results(name: str, value: Any, message: str) -> Iterator[OutputPlace]:
     if is_single(value):
-        yield OutputPlace(name, said, shown(value), others=(plain(value),))
+        yield OutputPlace(name, message, shown(value), others=(plain(value),))
     elif not isinstance(value, pd.DataFrame | pd.Series):
-        yield OutputPlace(name, said, f"a {type(value).__name__}")
-    elif len(value) > PLACES_MOST:
-        yield OutputPlace(name, said, f"{len(value)} rows")
+        yield OutputPlace(name, message, f"a {type(value).__name__}")
+    elif len(value) > MOST_PLACES:
+        yield OutputPlace(name, message, f"{len(value)} rows")
     else:
         frame = flat(value, name)
         for column in frame.columns:
             values = _few(frame[column])
-            yield OutputPlace(f"{name}.{column}", said, ", ".join(map(str, values[:3])) or "no rows", others=values)
+            yield OutputPlace(f"{name}.{column}", message, ", ".join(map(str, values[:3])) or "no rows", others=values)
 
 
 def _where(name: str, path: Path) -> str:
@@ -186,23 +181,23 @@ def _place(name: str, difference: ValueDifference) -> OutputPlace:
 def _rows(where: str, difference: ValueDifference) -> OutputPlace:
     """Rows that only one side has."""
     one, other, keys = difference.one, difference.other, difference.keys
-    only_here, only_there = ([_told(row) for row in rows] for rows in (difference.only_one, difference.only_other))
+    only_here, only_there = ([_row_text(row) for row in rows] for rows in (difference.only_one, difference.only_other))
     counts = f"{len(one)} rows", f"{len(other)} rows"
     if counts[0] == counts[1]:
         counts = f"{len(only_here)} other rows", f"{len(only_there)} other rows"
     at = f"{only_here[0]} only in the function" if only_here else f"{only_there[0]} only in the second solution"
     count = len(only_here) + len(only_there)
-    few = max(len(one), len(other)) <= PLACES_MOST
-    ones, others = (tuple(map(_told, _tuples(side, keys))) if few else () for side in (one, other))
+    few = max(len(one), len(other)) <= MOST_PLACES
+    ones, others = (tuple(map(_row_text, _tuples(side, keys))) if few else () for side in (one, other))
     return OutputPlace(where, *counts, at, count, count, ones=ones, others=others, keys=keys)
 
 
 def _cells(where: str, difference: ValueDifference) -> OutputPlace:
     one, other = (side if isinstance(side, pd.Series) else list(side) for side in (difference.one, difference.other))
-    wrong = np.flatnonzero(difference.wrong)[:LOOKED_AT]
+    wrong = np.flatnonzero(difference.wrong)[:MOST_EXAMPLE_ROWS]
     values = [[side.iloc[at] if isinstance(side, pd.Series) else side[at] for at in wrong] for side in (one, other)]
-    told = [at for at, *both in zip(wrong, *values, strict=True) if not any(map(is_missing, both))]
-    at = int(told[0] if told else wrong[0])  # a row where both have a value is a better example
+    complete = [at for at, *both in zip(wrong, *values, strict=True) if not any(map(is_missing, both))]
+    at = int(complete[0] if complete else wrong[0])  # a row where both have a value is a better example
     if not isinstance(one, pd.Series):
         row = f"entry {at + 1}"
     elif difference.keys:
@@ -212,7 +207,7 @@ def _cells(where: str, difference: ValueDifference) -> OutputPlace:
         row = f"row {at + 1}"
     left, right = (shown(side.iloc[at] if isinstance(side, pd.Series) else side[at]) for side in (one, other))
     counts = difference.count, len(difference.wrong)
-    return OutputPlace(where, left, right, row, *counts, bool(told), _few(one), _few(other))
+    return OutputPlace(where, left, right, row, *counts, bool(complete), _few(one), _few(other))
 
 
 def _tuples(table: Any, keys: Sequence[str]) -> Iterator[tuple[Any, ...]]:
@@ -224,12 +219,12 @@ def _named(key: str, value: Any) -> str:
     return f"{key} {shown(value)}" if kind_of(value) == "number" else shown(value)
 
 
-def _told(row: Iterable[Any]) -> str:
+def _row_text(row: Iterable[Any]) -> str:
     return ", ".join(map(shown, row))
 
 
 def _few(values: Any) -> tuple[Any, ...]:
-    return tuple(map(plain, values)) if len(values) <= PLACES_MOST else ()
+    return tuple(map(plain, values)) if len(values) <= MOST_PLACES else ()
 
 
 def shown(value: Any) -> str:
@@ -242,7 +237,7 @@ def shown(value: Any) -> str:
         text = str(value).removesuffix(" 00:00:00")
     else:
         text = _text(value) or '""'
-    return text if len(text) <= PLACES_LONGEST else f"{text[:PLACES_LONGEST]}…"
+    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
 
 
 def _text(value: Any) -> str:
@@ -263,6 +258,8 @@ def plain(value: Any) -> Any:
     return value if isinstance(value, bool | int | float | str) else shown(value)
 
 
+# Comparison on the sample and its variations
+
 T = TypeVar("T")
 
 SECONDS = 30.0
@@ -272,10 +269,10 @@ SEARCH_SECONDS = 20.0
 """Wall-clock seconds for the search of a small input, and for the calls with it."""
 
 TRIALS_ON_ALL = 60
-"""The number of trials for the smallest input, if only the full sample shows a difference."""
+"""The number of runs for the smallest input, if only the full sample shows a difference."""
 
 SIDE_BY_SIDE = "both could not be run side by side"
-"""Why nothing was compared, if the trial itself failed."""
+"""Why nothing was compared, if the comparison itself failed."""
 
 RAISED = "an error"
 
@@ -285,39 +282,38 @@ SMALL_PART = "with a few of the rows"
 FEW_ROWS = "if there were a few rows only"
 """The same, if only one side has a row or a value."""
 
-LONGEST = 200
+LONGEST_TEXT = 200
 """Characters of a text about a difference."""
 
-MOST = 200
+MOST_VALUES = 200
 """Values of one place."""
 
-SOURCE = 10_000
-"""Characters of a small input as source."""
-
-_VALUES = 4_000
+_LONGEST = 4_000
 """Characters of all values at one place."""
 
 
 def _short(values: list[Any]) -> list[Any]:
-    """The values; none if they are too long to be told."""
+    """The values; none if they are too long to be shown."""
     plain = all(value is None or isinstance(value, bool | int | float | str) for value in values)
-    return values if plain and len(values) <= MOST and all(map(_is_short, values)) and _size(values) else []
+    return values if plain and len(values) <= MOST_VALUES and all(map(_is_short, values)) and _fit(values) else []
 
 
 def _is_short(value: Any) -> bool:
-    return abs(value) < 10**100 if isinstance(value, int) else len(value) <= _VALUES if isinstance(value, str) else True
+    return (
+        abs(value) < 10**100 if isinstance(value, int) else len(value) <= _LONGEST if isinstance(value, str) else True
+    )
 
 
-def _size(values: list[Any]) -> bool:
-    return len(repr(values)) <= _VALUES
+def _fit(values: list[Any]) -> bool:
+    return len(repr(values)) <= _LONGEST
 
 
-Text = Annotated[str, AfterValidator(lambda text: text[:LONGEST])]
+Text = Annotated[str, AfterValidator(lambda text: text[:LONGEST_TEXT])]
 Values = Annotated[list[Any], AfterValidator(_short)]
 
 
 class FoundPlace(BaseModel):
-    """One place where they differ, to be read. The values come from untrusted code, so the texts are cut."""
+    """One place where they differ, for the user. The values come from untrusted code, so the texts are cut."""
 
     where: Text
     first: Text
@@ -371,39 +367,8 @@ class Smallest:
 
 
 @dataclass(frozen=True)
-class SmallInput:
-    """A small input that may be written as source.
-
-    Args:
-        is_made_up: whether it contains no value of the data.
-    """
-
-    tables: Mapping[str, Any]
-    source: str
-    is_made_up: bool
-
-    @classmethod
-    def of(cls, found: Smallest, given: Mapping[str, Any]) -> SmallInput | None:
-        """The tables as source; None if they are too large, or cannot be written as a short expression."""
-        sources = []
-        for name, table in found.tables.items():
-            values = cells(table)
-            if values is None:
-                return None
-            sources.append(f"{name} = {source(values, dtypes(table), table)}")
-        text = "\n".join(sources)
-        is_made_up = len(found.tables) == len(given) and all(map(_has_no_own_value, found.tables.values()))
-        return cls(found.tables, text, is_made_up) if text and len(text) <= SOURCE else None
-
-
-def _has_no_own_value(table: Any) -> bool:
-    columns = [table] if isinstance(table, pd.Series) else [table.iloc[:, place] for place in range(table.shape[1])]
-    return all(map(is_made_up, columns))
-
-
-@dataclass(frozen=True)
-class TrialOutcome:
-    """The outcome of a trial.
+class ComparisonOutcome:
+    """The outcome of a comparison.
 
     Args:
         failed: why nothing was compared; "" if something was.
@@ -426,15 +391,14 @@ class TrialOutcome:
     ended: str = ""
     smallest: Smallest | None = None
     unmatched: Unmatched = field(default_factory=dict)
-    matched: Names = field(default_factory=dict)
+    matched: ColumnNames = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class OpinionTrial:
+class SolutionComparison:
     """The function and the second solution, to be compared.
 
     Args:
-        second: the second solution.
         verified: the outputs of the function on the sample, from the run that was verified.
         varied: the tables among the inputs of the function, with what is made from them.
         redaction: removes the values of secrets from the findings.
@@ -452,31 +416,31 @@ class OpinionTrial:
     redaction: Redaction
     known: tuple[KnownAnswers, KnownAnswers]
     environment: Environment | None = None
-    names: Names = field(default_factory=dict)
+    names: ColumnNames = field(default_factory=dict)
 
     @property
     def given(self) -> dict[str, Any]:
         """The sample, as far as it is an input of the function."""
         return {spec.name: self.samples[spec.name] for spec in self.program.inputs if spec.name in self.samples}
 
-    async def run(self, *, stops_if_unmatched: bool = False) -> TrialOutcome:
+    async def run(self, *, stops_if_unmatched: bool = False) -> ComparisonOutcome:
         """Compare on the sample and its variations. Errors are in the outcome."""
         pairs, missing = self._pairs()
         if not pairs:
-            return TrialOutcome(failed="no output can be compared", not_compared=tuple(missing))
+            return ComparisonOutcome(failed="no output can be compared", not_compared=tuple(missing))
         try:
             found = await self._work(
-                lambda ours, theirs: self._trial(ours, theirs, pairs).run(self.verified, stops_if_unmatched)
+                lambda ours, theirs: self._comparer(ours, theirs, pairs).run(self.verified, stops_if_unmatched)
             )
         except Exception as error:  # values of untrusted code, and odd data, must not fail a verified function
-            return TrialOutcome(failed=f"{SIDE_BY_SIDE}: {_why(error)}", not_compared=tuple(missing))
+            return ComparisonOutcome(failed=f"{SIDE_BY_SIDE}: {_why(error)}", not_compared=tuple(missing))
         return replace(found, not_compared=(*missing, *found.not_compared))
 
     async def run_once(self, small: SmallInput) -> list[OpenPlace]:
         """Where they differ on a small input, in new processes that have not seen the data; [] if it cannot be run."""
         pairs, _ = self._pairs()
         try:
-            return await self._work(lambda ours, theirs: self._trial(ours, theirs, pairs).once(small.tables))
+            return await self._work(lambda ours, theirs: self._comparer(ours, theirs, pairs).once(small.tables))
         except Exception:  # see `run`
             return []
 
@@ -489,7 +453,6 @@ class OpinionTrial:
 
     @property
     def second_program(self) -> Program:
-        """See the function of that name."""
         return second_program(self.program, self.second)
 
     def _pairs(self) -> tuple[dict[str, str], list[Uncompared]]:
@@ -506,11 +469,11 @@ class OpinionTrial:
     async def _work(self, job: Callable[[Worker, Worker], T]) -> T:
         return await self.session.work_with_two(job, second=self.environment)
 
-    def _trial(self, ours: Worker, theirs: Worker, pairs: Mapping[str, str]) -> Trial:
+    def _comparer(self, ours: Worker, theirs: Worker, pairs: Mapping[str, str]) -> Comparer:
         others = {name: value for name, value in self.given.items() if name not in self.varied.tables}
         first = Side("the function", ours, self.program, self.known[0])
         second = Side("the second solution", theirs, self.second_program, self.known[1])
-        return Trial(first, second, tuple(pairs.items()), self.varied, others, self.redaction, self.names)
+        return Comparer(first, second, tuple(pairs.items()), self.varied, others, self.redaction, self.names)
 
 
 def second_program(program: Program, second: SecondSolution) -> Program:
@@ -522,7 +485,7 @@ def second_program(program: Program, second: SecondSolution) -> Program:
 
 
 @dataclass
-class Trial:
+class Comparer:
     """Compares two solutions in their workers.
 
     Args:
@@ -539,22 +502,22 @@ class Trial:
     varied: VariedSample
     others: Mapping[str, Any]
     redaction: Redaction
-    names: Names = field(default_factory=dict)
+    names: ColumnNames = field(default_factory=dict)
     _differing: list[tuple[str, Tables, list[OutputPlace]]] = field(default_factory=list)
 
-    def run(self, verified: Mapping[str, Any], stops_if_unmatched: bool = False) -> TrialOutcome:
+    def run(self, verified: Mapping[str, Any], stops_if_unmatched: bool = False) -> ComparisonOutcome:
         """Compare on the sample and its variations, and search for the smallest input on which they differ."""
         deadline = time.monotonic() + SECONDS
         tables = self.varied.tables
         theirs = self.second.on({**self.others, **tables}, deadline, kept=True)
         if theirs.error:
-            return TrialOutcome(failed=f"the second solution raises {self._clean(theirs.error)}")
+            return ComparisonOutcome(failed=f"the second solution raises {self._clean(theirs.error)}")
         named = self._named(theirs.values)
         if stops_if_unmatched and (alone := unmatched(verified, named, self.pairs)):
-            return TrialOutcome(unmatched=alone)
+            return ComparisonOutcome(unmatched=alone)
         found = compared_outputs(verified, named, self.pairs)
-        outcome = TrialOutcome(
-            sample=self._told(found.places),
+        outcome = ComparisonOutcome(
+            sample=self._for_user(found.places),
             not_compared=tuple(Uncompared(where=self._clean(w), why=self._clean(y)) for w, y in found.not_compared),
             compared=tuple(found.outputs),
             matched=matched(verified, theirs.values, self.pairs, self.names),
@@ -584,7 +547,7 @@ class Trial:
         """What was found on a variation; () if its outputs have nothing that can be compared."""
         found = self._compared(variation.tables, deadline, reuse=True, kept=True)
         if isinstance(found, str) or found.places:  # not because of the calls that this process had before
-            with suppress(TrialEnded):
+            with suppress(SideStopped):
                 found = self._compared(variation.tables, deadline, kept=True)
         if not isinstance(found, str) and variation.has_new_texts and any(map(_raised, found.places)):
             found = "the function refuses texts that were made up"
@@ -594,14 +557,14 @@ class Trial:
             return ()
         if found.places and not variation.is_outside:
             self._differing.append((variation.name, variation.tables, found.places))
-        return (TriedVariation(variation.name, variation.general, self._told(found.places)),)
+        return (TriedVariation(variation.name, variation.general, self._for_user(found.places)),)
 
     def _on_parts(self, tried: list[TriedVariation], deadline: float) -> int:
         """Compare on small parts, until one shows a difference. Returns the number of those with a compared value.
 
         They run in one process, because there are many of them. What they find is one entry of `tried`. In a part, a
         group can be without any value, which the sample may never have: a row or a value that only one side has is
-        told, and is no evidence. Neither are rounded numbers that differ in the last decimal, if both solutions round.
+        shown, and is no evidence. Neither are rounded numbers that differ in the last decimal, if both solutions round.
         """
         compared, both_round = 0, all("round" in side.program.code for side in (self.first, self.second))
         for place, tables in enumerate(self.varied.parts):
@@ -615,7 +578,7 @@ class Trial:
                 found.places[:] = [place for place in found.places if not is_rounded_otherwise(place)]
             name = SMALL_PART if any(place.both and not place.keys for place in found.places) else FEW_ROWS
             if found.places and name not in (one.name for one in tried):
-                tried.append(TriedVariation(name, differences=self._told(found.places)))
+                tried.append(TriedVariation(name, differences=self._for_user(found.places)))
             if found.places and name == SMALL_PART:
                 self._differing.append((name, tables, found.places))
                 break
@@ -663,7 +626,7 @@ class Trial:
             nonlocal places
             try:
                 found = self._compared(candidate, deadline, reuse=True)
-            except (TrialEnded, SandboxError):
+            except (SideStopped, SandboxError):
                 return False  # the time is up: what was found stays
             if isinstance(found, str) or not any(_alike(place, wanted) for place in found.places):
                 return False
@@ -679,9 +642,9 @@ class Trial:
         is_small = all(len(table) <= 2 * ROWS for table in tables.values())
         tables = smallest(tables, differs, TRIALS if is_small else TRIALS_ON_ALL, has_time)
         tables = simplified(tables, differs, has_time)
-        return Smallest(name, tables, tuple(self._clean(place.where)[:LONGEST] for place in places))
+        return Smallest(name, tables, tuple(self._clean(place.where)[:LONGEST_TEXT] for place in places))
 
-    def _told(self, places: Sequence[OutputPlace]) -> tuple[FoundPlace, ...]:
+    def _for_user(self, places: Sequence[OutputPlace]) -> tuple[FoundPlace, ...]:
         """Differences as text for the user."""
         return tuple(FoundPlace.model_validate(self._found(place)) for place in places)
 
@@ -690,11 +653,11 @@ class Trial:
         return OpenPlace.model_validate(self._found(place) | self.redaction.found(lists))
 
     def _found(self, place: OutputPlace) -> dict[str, Any]:
-        told = {key: value for key, value in asdict(place).items() if key not in ("ones", "others", "keys", "both")}
-        return dict(self.redaction.found(told))
+        fields = {key: value for key, value in asdict(place).items() if key not in ("ones", "others", "keys", "both")}
+        return dict(self.redaction.found(fields))
 
     def _clean(self, text: str) -> str:
-        return str(self.redaction.found(text))[:LONGEST]
+        return str(self.redaction.found(text))[:LONGEST_TEXT]
 
 
 def _raised(place: OutputPlace) -> bool:
@@ -711,7 +674,7 @@ def _alike(one: OutputPlace, other: OutputPlace) -> bool:
 
 
 def _why(error: Exception) -> str:
-    if isinstance(error, TrialEnded):
+    if isinstance(error, SideStopped):
         return str(error)
     return error.what if isinstance(error, SandboxError) else f"they cannot be compared ({type(error).__name__})"
 

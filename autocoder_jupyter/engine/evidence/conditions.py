@@ -1,6 +1,6 @@
-"""What the result of a function may not depend on: the clock, chance, its process.
+"""What the result of a function must not depend on: the clock, chance, its process.
 
-The source tells what the code reads. Whether the result depends on it is decided by runs on another day, in a process
+The source shows what the code reads. Whether the result depends on it is decided by runs on another day, in a process
 with other environment variables, modules, objects and callers, and with another seed.
 """
 
@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from autocoder_jupyter.engine.evidence.mutants import CHARACTERS
-from autocoder_jupyter.engine.evidence.sides import Side, TrialEnded
+from autocoder_jupyter.engine.evidence.mutants import LONGEST_CODE
+from autocoder_jupyter.engine.evidence.sides import Side, SideStopped
 from autocoder_jupyter.engine.programs import program_text
 from autocoder_jupyter.engine.prompt import FUNCTION
 from autocoder_jupyter.equality import equal
@@ -50,7 +50,7 @@ _SEEDED = ("seed", "default_rng", "RandomState", "Generator", "Random", "SeedSeq
 
 def reads(code: str) -> dict[str, tuple[int, ...]]:
     """What a module reads that is no input, and in which lines."""
-    if len(code) > CHARACTERS:
+    if len(code) > LONGEST_CODE:
         return {}
     found: dict[str, dict[int, None]] = {}
     for node in ast.walk(parse(code)):
@@ -126,7 +126,7 @@ def _values(
         return None
     try:
         answer = side.on(inputs, deadline, seed=seed, kept=kept)
-    except TrialEnded:
+    except SideStopped:
         return None
     return None if answer.error else answer.values
 

@@ -1,8 +1,10 @@
-"""The correct output for a small input, derived by a model that sees neither the solutions nor their results."""
+"""The correct output for a small input, derived by a model that sees neither the solutions nor their results.
+
+If it shows that the code is wrong there, it becomes a test.
+"""
 
 from __future__ import annotations
 
-import itertools
 import textwrap
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -10,9 +12,9 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from autocoder_jupyter.engine.conversation import Conversation, Messages
-from autocoder_jupyter.engine.evidence.comparison import OpenPlace, SmallInput
+from autocoder_jupyter.engine.evidence.comparison import OpenPlace
+from autocoder_jupyter.engine.evidence.small_inputs import SmallInput
 from autocoder_jupyter.engine.prompt import Brief, block
-from autocoder_jupyter.engine.tests import TestSuite
 from autocoder_jupyter.types import CodePlan, OutputSpec
 from autocoder_jupyter.untrusted.parsing import visible
 
@@ -134,17 +136,11 @@ def _text(value: Any) -> str:
     return str(value).strip().replace("T00:00:00", "").removesuffix(" 00:00:00")
 
 
-# Makes a test from the smallest differing input, if an independent derivation shows that the code is wrong on it.
-
+# A derivation as a test
 
 _NAN = 'float("nan")'
 
 PREFIX = "test_second_opinion_"
-
-
-def is_complete(small: SmallInput, plan: CodePlan) -> bool:
-    """Whether every required input is one of its tables."""
-    return all(spec.name in small.tables for spec in plan.inputs if spec.required)
 
 
 def reachable(places: Sequence[OpenPlace], outputs: Sequence[OutputSpec]) -> list[OpenPlace]:
@@ -154,12 +150,6 @@ def reachable(places: Sequence[OpenPlace], outputs: Sequence[OutputSpec]) -> lis
     """
     rows = tuple(f"{place.where}." for place in places if place.keys)
     return [p for p in places if p.others and not p.where.startswith(rows) and _expression(p, outputs)]
-
-
-def free_number(suite: TestSuite, prefix: str = PREFIX) -> int:
-    """A number for a new test that no test of the suite has; a refined function keeps its earlier ones."""
-    taken = {test.rpartition("::")[2] for module in suite.modules for test in module.ids}
-    return next(number for number in itertools.count(1) if f"{prefix}{number}" not in taken)
 
 
 def as_test(number: int, small: SmallInput, plan: CodePlan, places: Sequence[OpenPlace], derivation: Derivation) -> str:

@@ -1,4 +1,4 @@
-"""Examines a verified function, beside the second opinion."""
+"""Examines a verified function without a second solution: what its tests catch, and what runs on other inputs show."""
 
 from __future__ import annotations
 
@@ -15,18 +15,25 @@ from typing import Any, Literal
 import pandas as pd
 
 from autocoder_jupyter.concurrency.background import call_blocking
-from autocoder_jupyter.engine.evidence.comparison import SMALL_PART, OpinionTrial, Smallest, SmallInput
+from autocoder_jupyter.engine.evidence.code_numbers import largest_number
+from autocoder_jupyter.engine.evidence.comparison import SMALL_PART, SolutionComparison
 from autocoder_jupyter.engine.evidence.conditions import dependences
 from autocoder_jupyter.engine.evidence.mutants import mutants
-from autocoder_jupyter.engine.evidence.mutation import MutationTrial, TriedMutant, ask_for_tests
-from autocoder_jupyter.engine.evidence.relations import Broken, breaks, doubt, order_may_count, searched, tried
-from autocoder_jupyter.engine.evidence.second_opinion import may_be_told
-from autocoder_jupyter.engine.evidence.second_writer import Names
-from autocoder_jupyter.engine.evidence.sides import Side, TrialEnded
-from autocoder_jupyter.engine.evidence.small_inputs import VariedSample, largest_number
-from autocoder_jupyter.engine.evidence.variations import Tables
+from autocoder_jupyter.engine.evidence.mutation import MutationRun, TriedMutant, ask_for_tests
+from autocoder_jupyter.engine.evidence.relations import (
+    TriedRelation,
+    doubt,
+    is_broken_by,
+    order_may_count,
+    searched,
+    try_relations,
+)
+from autocoder_jupyter.engine.evidence.second_writer import ColumnNames
+from autocoder_jupyter.engine.evidence.sides import Side, SideStopped
+from autocoder_jupyter.engine.evidence.small_inputs import SmallInput, may_be_sent
+from autocoder_jupyter.engine.evidence.variations import Tables, VariedSample
 from autocoder_jupyter.engine.generation import GenerationSetup, GenerationState
-from autocoder_jupyter.engine.sample_run import checked
+from autocoder_jupyter.engine.sample_run import run_checks_in
 from autocoder_jupyter.engine.tests import TestSuite
 from autocoder_jupyter.errors import SandboxError, UnusableAnswer, told_briefly
 from autocoder_jupyter.redaction.messages import Redaction
@@ -37,12 +44,12 @@ from autocoder_jupyter.types.evidence import NO_CHANGE
 from autocoder_jupyter.untrusted.parsing import parse
 from autocoder_jupyter.view.amounts import counted
 
-# Runs the function alone on variations of the sample, on small parts of it, and on one several times as large.
+# Other inputs
 #
-# It needs no second solution. Two things are found: that the function raises an error, and that a check of the user
-# does not hold. A check is tried if it says something that can hold for other data too: its numbers are small, and its
-# texts are names of columns. An error of a kind that the code raises itself is meant.
-
+# The function runs on variations of the sample, on small parts of it, and on one several times as large. Two things are
+# found: that it raises an error, and that a check of the user does not hold. A check is tried if it can hold for other
+# data too: its numbers are small, and its texts are names of columns. An error of a kind that the code raises itself is
+# intended.
 
 CHECKED_PARTS = 8
 """The maximum number of small parts on which the user's checks are tried."""
@@ -91,27 +98,27 @@ def on_other_inputs(
             answer = side.on({**others, **tables}, deadline, reuse=True, kept=True)
             if answer.error and name != SMALL_PART:  # not because of the calls that this process had before
                 answer = side.on({**others, **tables}, deadline, kept=True)
-        except TrialEnded:
+        except SideStopped:
             break
         if answer.error:
             kind = answer.error.partition(":")[0]
             if kind not in meant and not error:
-                said = f"the function raises {kind if kind in _ERRORS else 'an error'}"
-                error.append((said, name, searched(tables, partial(_raises, side, others, kind))))
+                problem = f"the function raises {kind if kind in _ERRORS else 'an error'}"
+                error.append((problem, name, searched(tables, partial(_raises, side, others, kind))))
             continue
         count += 1
         if name != SMALL_PART or [one for one, _, _ in answered].count(name) < CHECKED_PARTS:
             answered.append((name, tables, answer.values))
     general = [check for check in checks if is_general(check, _names(side, varied.tables))]
-    broken: dict[str, Failed] = {}
+    failed_checks: dict[str, Failed] = {}
     for name, tables, values in answered if general else ():
         given = {**others, **tables}
-        outcomes = checked(side.worker, general, side.program, given, values, redaction, CallSpec(reuse=True))
+        outcomes = run_checks_in(side.worker, general, side.program, given, values, redaction, CallSpec(reuse=True))
         for outcome in outcomes:
             if not outcome.passed:
-                broken.setdefault(outcome.name, (f"your check {outcome.name} does not hold", name, tables))
-    held = tuple(check for check in general if check not in broken) if answered else ()
-    return OtherInputs(count, (*error, *broken.values()), held)
+                failed_checks.setdefault(outcome.name, (f"your check {outcome.name} does not hold", name, tables))
+    held = tuple(check for check in general if check not in failed_checks) if answered else ()
+    return OtherInputs(count, (*error, *failed_checks.values()), held)
 
 
 def _raises(side: Side, others: Mapping[str, Any], kind: str, tables: Tables, until: float) -> bool:
@@ -156,14 +163,16 @@ def is_general(check: str, names: Collection[str]) -> bool:
     )
 
 
+# The examiner
+
 LOST_WORKERS = 4
-"""How many workers changes may end, until no more of them are tried."""
+"""How many workers may be lost to changes, until no more of them are tried."""
 
 JUDGED_SECONDS = 10.0
-"""Wall-clock seconds in which the second solution is asked about what the plan says."""
+"""Wall-clock seconds in which the second solution is checked for what the plan says."""
 
 DATA, CHANGES, OTHERS = LAYERS = "clock, chance and changes of the data", "changes of the code", "other inputs"
-"""The layers of evidence, in the order in which they are told."""
+"""The layers of evidence, in the order in which they are shown."""
 
 NO_SAMPLE = "there is no sample"
 NO_TESTS = "there are no tests"
@@ -181,8 +190,8 @@ class Examiner:
     def __init__(self, setup: GenerationSetup) -> None:
         self._setup = setup
         self._effort = EFFORTS[setup.config.effort]
-        self._trial: MutationTrial | None = None
-        self._broken: Sequence[Broken] = ()
+        self._mutation: MutationRun | None = None
+        self._relations: Sequence[TriedRelation] = ()
         self.seconds: dict[str, float] = {}
 
     async def examine(self, state: GenerationState) -> Strength | None:
@@ -193,64 +202,66 @@ class Examiner:
         if any(spec.required and spec.name not in brief.request.samples for spec in program.inputs):
             return Strength(ended=NO_SAMPLE)
         try:
-            trial = await self._trial_of(state, program)
-            trial.suite, trial.deadline = state.suite, time.monotonic() + self._seconds
-            found, ended = await asyncio.gather(self._without_tests(state, trial), self._with_tests(trial))
-            return _with_changes(found.model_copy(update={"ended": ended}), trial)
+            mutation = await self._mutation_of(state, program)
+            mutation.suite, mutation.deadline = state.suite, time.monotonic() + self._seconds
+            found, ended = await asyncio.gather(self._without_tests(state, mutation), self._with_tests(mutation))
+            return _with_changes(found.model_copy(update={"ended": ended}), mutation)
         except Exception as error:  # the function was verified; nothing that happens here may lose it
             return Strength(ended=told_briefly(error))
 
     async def search_ahead(self, state: GenerationState, program: Program, goes_on: Callable[[], bool]) -> None:
         """Search for changes of the code that change an answer, before there are tests."""
         if self._effort.is_examined:
-            trial = await self._trial_of(state, program)
-            await self._setup.session.work(lambda worker: trial.search(worker, goes_on))
+            mutation = await self._mutation_of(state, program)
+            await self._setup.session.work(lambda worker: mutation.search(worker, goes_on))
 
-    async def _trial_of(self, state: GenerationState, program: Program) -> MutationTrial:
-        """The trial of this function, which may have begun before there were tests."""
-        if self._trial is None or self._trial.program != program or self._trial.found:
-            self._trial = await call_blocking(lambda: self._new_trial(state, program))
-        return self._trial
+    async def _mutation_of(self, state: GenerationState, program: Program) -> MutationRun:
+        """The mutation run of this function, which may have begun before there were tests."""
+        if self._mutation is None or self._mutation.program != program or self._mutation.found:
+            self._mutation = await call_blocking(lambda: self._new_mutation(state, program))
+        return self._mutation
 
-    async def _with_tests(self, trial: MutationTrial) -> str:
-        """Find out which changes of the code the tests notice. Returns why not all were tried, or ""."""
-        if trial.suite is None and not trial.brief.request.has_acceptance:
+    async def _with_tests(self, mutation: MutationRun) -> str:
+        """Find out which changes of the code the tests catch. Returns why not all were tried, or ""."""
+        if mutation.suite is None and not mutation.brief.request.has_acceptance:
             return NO_TESTS
-        return await self._run(trial)
+        return await self._run(mutation)
 
-    async def _without_tests(self, state: GenerationState, trial: MutationTrial) -> Strength:
+    async def _without_tests(self, state: GenerationState, mutation: MutationRun) -> Strength:
         """What runs of the function alone find."""
-        found = await self._on_changed_data(state, trial)
-        relations = (*found.relations, *await self._on_other_inputs(state, trial))
+        found = await self._on_changed_data(state, mutation)
+        relations = (*found.relations, *await self._on_other_inputs(state, mutation))
         return found.model_copy(update={"relations": relations})
 
-    async def _on_changed_data(self, state: GenerationState, trial: MutationTrial) -> Strength:
+    async def _on_changed_data(self, state: GenerationState, mutation: MutationRun) -> Strength:
         """What it depends on, and which changes of the data matter."""
         plan, request = state.brief.plan, state.brief.request
-        said = "\n".join((request.prompt, *request.wishes, plan.description, plan.approach, *plan.assumptions))
-        with_order = not order_may_count(said)
+        texts = "\n".join((request.prompt, *request.wishes, plan.description, plan.approach, *plan.assumptions))
+        with_order = not order_may_count(texts)
 
-        def job(worker: Worker) -> tuple[list[Dependence], list[Broken]]:
-            side = Side("the function", worker, trial.program, trial.known)
-            depends = list(dependences(side, {**trial.others, **trial.varied.trimmed}, trial.deadline))
-            relations = tried(side, trial.varied, trial.others, trial.deadline, with_order=with_order, holds=plan.holds)
+        def job(worker: Worker) -> tuple[list[Dependence], list[TriedRelation]]:
+            side = Side("the function", worker, mutation.program, mutation.known)
+            depends = list(dependences(side, {**mutation.others, **mutation.varied.trimmed}, mutation.deadline))
+            relations = try_relations(
+                side, mutation.varied, mutation.others, mutation.deadline, with_order=with_order, holds=plan.holds
+            )
             return depends, list(relations)
 
         try:
             with self._timed(DATA):
-                depends, broken = await self._setup.session.work(job)
-            self._broken = broken
+                depends, relations = await self._setup.session.work(job)
+            self._relations = relations
         except Exception:  # odd data and values of untrusted code must not fail a verified function
             return Strength()
-        return Strength(dependences=tuple(depends), relations=tuple(self._relation(one, trial) for one in broken))
+        return Strength(dependences=tuple(depends), relations=tuple(self._relation(one, mutation) for one in relations))
 
-    async def _on_other_inputs(self, state: GenerationState, trial: MutationTrial) -> tuple[Relation, ...]:
+    async def _on_other_inputs(self, state: GenerationState, mutation: MutationRun) -> tuple[Relation, ...]:
         """Whether the function raises an error on other inputs than the sample, and whether the user's checks hold."""
         checks = state.brief.request.checks
 
         def job(worker: Worker) -> OtherInputs:
-            side = Side("the function", worker, trial.program, trial.known)
-            return on_other_inputs(side, trial.varied, trial.others, trial.deadline, checks, state.redaction)
+            side = Side("the function", worker, mutation.program, mutation.known)
+            return on_other_inputs(side, mutation.varied, mutation.others, mutation.deadline, checks, state.redaction)
 
         try:
             with self._timed(OTHERS):
@@ -258,41 +269,41 @@ class Examiner:
         except Exception:  # odd data and values of untrusted code must not fail a verified function
             return ()
         failed = [
-            Relation(name=name, holds=False, said=said, smallest=self._source(tables, trial))
-            for said, name, tables in found.failed
+            Relation(name=name, holds=False, said=problem, smallest=self._source(tables, mutation))
+            for problem, name, tables in found.failed
         ]
         held = [f"your check {check} on" for check in found.held]
         if found.count and not any("raises" in one.said for one in failed):
             held.insert(0, "no error on")
-        return (*failed, *(Relation(name=found.words, holds=True, said=said) for said in held))
+        return (*failed, *(Relation(name=found.words, holds=True, said=result) for result in held))
 
-    def _source(self, tables: Tables, trial: MutationTrial) -> str:
+    def _source(self, tables: Tables, mutation: MutationRun) -> str:
         """A small input as source; "" if it must not be shown, or is not small."""
-        found = SmallInput.of(Smallest("", tables), {**trial.others, **trial.varied.tables})
-        return found.source if found is not None and may_be_told(self._setup, found) else ""
+        found = SmallInput.of(tables, {**mutation.others, **mutation.varied.tables})
+        return found.source if found is not None and may_be_sent(self._setup, found) else ""
 
-    def _relation(self, broken: Broken, trial: MutationTrial) -> Relation:
-        source = self._source(broken.tables, trial) if broken.tables is not None else ""
-        demanded_by: Literal["", "plan"] = "plan" if broken.where and broken.is_of_plan else ""
+    def _relation(self, tried: TriedRelation, mutation: MutationRun) -> Relation:
+        source = self._source(tried.tables, mutation) if tried.tables is not None else ""
+        demanded_by: Literal["", "plan"] = "plan" if tried.where and tried.is_of_plan else ""
         return Relation(
-            name=broken.words, holds=not broken.where, where=broken.where, smallest=source, demanded_by=demanded_by
+            name=tried.words, holds=not tried.where, where=tried.where, smallest=source, demanded_by=demanded_by
         )
 
-    async def judged(self, strength: Strength, agreed: tuple[OpinionTrial, Names] | None) -> Strength:
+    async def judged(self, strength: Strength, agreed: tuple[SolutionComparison, ColumnNames] | None) -> Strength:
         """The strength, with what only the plan demands and the second solution does not keep either: then the plan is
         wrong, and not the function.
         """
-        doubtful = {one.words: one for one in self._broken if one.where and one.is_of_plan}
+        doubtful = {one.words: one for one in self._relations if one.where and one.is_of_plan}
         if agreed is None or not doubtful:
             return strength
-        trial, _ = agreed
+        comparison, _ = agreed
         deadline = time.monotonic() + JUDGED_SECONDS
 
         def job(second: Side, others: Mapping[str, Any]) -> set[str]:
-            return {words for words, one in doubtful.items() if breaks(second, one, others, deadline)}
+            return {words for words, one in doubtful.items() if is_broken_by(second, one, others, deadline)}
 
         with suppress(Exception):  # values of untrusted code must not fail a verified function
-            wrong = await trial.of_second(job)
+            wrong = await comparison.of_second(job)
             relations = (
                 one.model_copy(update={"demanded_by": "nobody"}) if one.name in wrong else one
                 for one in strength.relations
@@ -300,26 +311,28 @@ class Examiner:
             return strength.model_copy(update={"relations": tuple(relations)})
         return strength
 
-    async def doubt(self, state: GenerationState, agreed: tuple[OpinionTrial, Names] | None) -> TestFailure | None:
+    async def doubt(
+        self, state: GenerationState, agreed: tuple[SolutionComparison, ColumnNames] | None
+    ) -> TestFailure | None:
         """The failure of a verified function that depends on what it must not, if the second solution does not.
 
         Only a second solution that agrees otherwise can say so: one that reads the request differently may keep a
         relation that the request does not demand.
         """
         with suppress(Exception):  # the function was verified; nothing here may lose it
-            return await doubt(state, self._broken, *agreed) if agreed is not None else None
+            return await doubt(state, self._relations, *agreed) if agreed is not None else None
         return None
 
     async def further_tests(
         self, state: GenerationState, strength: Strength, seconds: float
     ) -> tuple[TestSuite | None, Strength]:
-        """Ask for tests of the changes that no test noticed, if they are too many."""
-        trial = self._trial
-        if trial is None or not strength.is_weak:
+        """Ask for tests of the changes that no test caught, if they are too many."""
+        mutation = self._mutation
+        if mutation is None or not strength.is_weak:
             return None, strength
         setup = self._setup
         try:
-            asking = partial(ask_for_tests, state, trial)
+            asking = partial(ask_for_tests, state, mutation)
             async with asyncio.timeout(seconds):
                 more = await setup.stages.run("tests", asking)
         except Exception as error:  # the function was verified; nothing that happens here may lose it
@@ -331,24 +344,24 @@ class Examiner:
         if more is None:
             why = "No input on which they matter may be sent to the model."
             return None, strength.model_copy(update={"note": f"No more tests were added. {why}"})
-        note = f"Tests that could not run were not added: {'; '.join(more.broken)}" if more.broken else ""
-        told = strength.model_copy(update={"added": more.added, "dropped": more.dropped, "note": note})
-        return (more.suite if more.added else None), told
+        note = f"Tests that could not run were not added: {'; '.join(more.errored)}" if more.errored else ""
+        extended = strength.model_copy(update={"added": more.added, "dropped": more.dropped, "note": note})
+        return (more.suite if more.added else None), extended
 
     async def again(self, suite: TestSuite, strength: Strength) -> Strength:
-        """What a wider suite is worth: the changes that were not noticed are tried once more."""
-        trial = self._trial
-        if trial is None:
+        """What a wider suite is worth: the changes that were not caught are tried once more."""
+        mutation = self._mutation
+        if mutation is None:
             return strength
-        trial.suite, trial.deadline = suite, time.monotonic() + self._seconds
+        mutation.suite, mutation.deadline = suite, time.monotonic() + self._seconds
         with suppress(Exception), self._timed(CHANGES):  # the function was verified; nothing here may lose it
-            await self._setup.session.work_with_two(trial.again)
-        return _with_changes(strength, trial)
+            await self._setup.session.work_with_two(mutation.again)
+        return _with_changes(strength, mutation)
 
-    def _new_trial(self, state: GenerationState, program: Program) -> MutationTrial:
+    def _new_mutation(self, state: GenerationState, program: Program) -> MutationRun:
         tables = state.varied.tables
         others = _others(state.brief.request.samples, program, tables)
-        return MutationTrial(
+        return MutationRun(
             program,
             state.brief,
             state.suite,
@@ -361,21 +374,21 @@ class Examiner:
             list(mutants(program.code, [name for name in tables if isinstance(tables[name], pd.DataFrame)])),
         )
 
-    async def _run(self, trial: MutationTrial) -> str:
+    async def _run(self, mutation: MutationRun) -> str:
         """Try the changes. Returns why not all were tried, or why none counts; "" if there is nothing to say."""
         try:
             for _ in range(LOST_WORKERS):
-                if trial.is_over:
+                if mutation.is_over:
                     break
                 with self._timed(CHANGES):
-                    await self._setup.session.work_with_two(trial.run)
+                    await self._setup.session.work_with_two(mutation.run)
         except SandboxError as error:
             return error.what
         except Exception as error:  # odd data and values of untrusted code must not fail a verified function
             return f"they cannot be compared ({type(error).__name__})"
-        if time.monotonic() >= trial.deadline:
+        if time.monotonic() >= mutation.deadline:
             return TIME_IS_UP
-        return NO_CHANGE if trial.is_over and all(one.with_rows for one in trial.found) else ""
+        return NO_CHANGE if mutation.is_over and all(one.with_rows for one in mutation.found) else ""
 
     @contextmanager
     def _timed(self, layer: str) -> Iterator[None]:
@@ -397,22 +410,22 @@ def _others(samples: Mapping[str, Any], program: Program, tables: Mapping[str, A
     return {name: value for name, value in samples.items() if name in names and name not in tables}
 
 
-def _with_changes(strength: Strength, trial: MutationTrial) -> Strength:
+def _with_changes(strength: Strength, mutation: MutationRun) -> Strength:
     """The strength with what became of the changes of the code."""
-    ways = {_way(one): one.noticed_by for one in trial.found if one.with_rows}
-    relations = [one for one in strength.relations if one not in ways]
-    relations += [way for way, noticed_by in ways.items() if not noticed_by]
-    changes = (_told(one) for one in trial.found if not one.with_rows)
+    branches = {_untested_branch(one): one.noticed_by for one in mutation.found if one.with_rows}
+    relations = [one for one in strength.relations if one not in branches]
+    relations += [branch for branch, noticed_by in branches.items() if not noticed_by]
+    changes = (_code_change(one) for one in mutation.found if not one.with_rows)
     return strength.model_copy(update={"changes": tuple(changes), "relations": tuple(relations)})
 
 
-def _way(found: TriedMutant) -> Relation:
-    """A condition that more rows make another one, if no test has so many."""
+def _untested_branch(found: TriedMutant) -> Relation:
+    """A branch that depends on the number of rows, if no test has so many."""
     mutant = found.mutant
-    said = f"line {mutant.line} ({mutant.was}) {NO_TEST_TAKES}"
-    return Relation(name=found.with_rows, holds=False, said=said)
+    problem = f"line {mutant.line} ({mutant.was}) {NO_TEST_TAKES}"
+    return Relation(name=found.with_rows, holds=False, said=problem)
 
 
-def _told(found: TriedMutant) -> CodeChange:
+def _code_change(found: TriedMutant) -> CodeChange:
     mutant = found.mutant
     return CodeChange(line=mutant.line, was=mutant.was, now=mutant.now, noticed_by=found.noticed_by)

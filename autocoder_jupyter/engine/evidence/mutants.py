@@ -1,4 +1,4 @@
-"""Small changes of a function's source, as somebody makes them by mistake in work with data.
+"""Mutations of a function's source: small changes, as somebody makes them by mistake in work with data.
 
 A change replaces one expression. It is made in the text, so all other lines stay as they are.
 """
@@ -14,14 +14,14 @@ from functools import partial
 from itertools import chain, islice, takewhile, zip_longest
 from typing import Any
 
-from autocoder_jupyter.engine.evidence.small_inputs import MOST as ROWS_OF_PART
+from autocoder_jupyter.engine.evidence.variations import MOST_PART_ROWS
 from autocoder_jupyter.engine.prompt import FUNCTION
 from autocoder_jupyter.untrusted.parsing import parse
 
-MOST = 200
+MOST_MUTANTS = 200
 """The maximum number of changes of one function."""
 
-CHARACTERS = 20_000
+LONGEST_CODE = 20_000
 """Longer code is not changed."""
 
 WIDEST = 1_000
@@ -31,7 +31,7 @@ LONGEST = 80
 """Characters of an expression that is shown."""
 
 _Operator = Callable[[ast.expr], Iterator[ast.expr]]
-"""Yields other expressions that may stand in the place of one."""
+"""Yields the expressions that may replace one."""
 
 
 @dataclass(frozen=True)
@@ -51,43 +51,43 @@ class Mutant:
 
 def mutants(code: str, tables: Collection[str] = ()) -> tuple[Mutant, ...]:
     """The changes of a module, of different kinds in turn, so that the first ones are of many kinds."""
-    if len(code) > CHARACTERS:
+    if len(code) > LONGEST_CODE:
         return ()
     module = parse(code)
     places, masks = list(_expressions(module)), _names_of_masks(module)
     operators: tuple[_Operator, ...] = (_bounds, partial(_filters, masks), *_OTHERS)
-    inside, found = _Text(code), dict[str, Mutant]()
-    by_kind = (inside.with_others(places, operator) for operator in operators)
-    in_turn = chain.from_iterable(zip_longest(_of_inputs(inside, module, tables), *by_kind))
-    for changed in filter(None, islice(in_turn, 2 * MOST)):
+    source, found = _Source(code), dict[str, Mutant]()
+    by_kind = (source.with_others(places, operator) for operator in operators)
+    in_turn = chain.from_iterable(zip_longest(_of_inputs(source, module, tables), *by_kind))
+    for changed in filter(None, islice(in_turn, 2 * MOST_MUTANTS)):
         found.setdefault(changed.code, changed)
     found.pop(code, None)
-    return tuple(found.values())[:MOST]
+    return tuple(found.values())[:MOST_MUTANTS]
 
 
-def ways_of_size(code: str) -> tuple[Mutant, ...]:
-    """The module with a condition that is always true, or always false, where it may hang on the number of rows: it
-    asks for a length, or has a number that is larger than a small part.
+def row_count_mutants(code: str) -> tuple[Mutant, ...]:
+    """The module with a condition that is always true, or always false, where it may depend on the number of rows: it
+    has a length, or a number that is larger than a small part.
     """
-    if len(code) > CHARACTERS:
+    if len(code) > LONGEST_CODE:
         return ()
-    inside = _Text(code)
-    conditions = (node for node in _expressions(parse(code)) if isinstance(node, ast.Compare) and _is_of_size(node))
-    fixed = (inside.with_other(node, ast.Constant(value)) for node in conditions for value in (True, False))
-    return tuple(islice(filter(None, fixed), MOST))
+    source = _Source(code)
+    conditions = (node for node in _expressions(parse(code)) if isinstance(node, ast.Compare) and _may_count_rows(node))
+    fixed = (source.with_other(node, ast.Constant(value)) for node in conditions for value in (True, False))
+    return tuple(islice(filter(None, fixed), MOST_MUTANTS))
 
 
-def _is_of_size(condition: ast.Compare) -> bool:
+def _may_count_rows(condition: ast.Compare) -> bool:
     return any(
-        (isinstance(node, ast.Constant) and type(node.value) is int and node.value > ROWS_OF_PART)
+        (isinstance(node, ast.Constant) and type(node.value) is int and node.value > MOST_PART_ROWS)
         or (isinstance(node, ast.Name) and (node.id == "len" or node.id.isupper()))
         or (isinstance(node, ast.Attribute) and node.attr in ("shape", "size", "count"))
         for node in ast.walk(condition)
     )
 
 
-class _Text:
-    """Replaces an expression in a source."""
+class _Source:
+    """A source in which expressions are replaced."""
 
     def __init__(self, code: str) -> None:
         self._lines = code.encode().splitlines(keepends=True)
@@ -123,11 +123,11 @@ _OTHER_TABLE = (
     "{0}.iloc[::-1].reset_index(drop=True)",
     "{0}.fillna(dict.fromkeys({0}.select_dtypes('number'), 0))",
 )
-"""Another table in the place of one."""
+"""Other tables in place of one."""
 
 
-def _of_inputs(inside: _Text, module: ast.Module, tables: Collection[str]) -> Iterator[Mutant]:
-    """Rows in the opposite order, and missing numbers that are 0: what the code does with them may stand nowhere."""
+def _of_inputs(source: _Source, module: ast.Module, tables: Collection[str]) -> Iterator[Mutant]:
+    """Rows in reverse order, and missing numbers that are 0: the code may handle them without an expression for it."""
     found = (node for node in module.body if isinstance(node, ast.FunctionDef) and node.name == FUNCTION)
     if (run := next(found, None)) is None:
         return
@@ -135,7 +135,7 @@ def _of_inputs(inside: _Text, module: ast.Module, tables: Collection[str]) -> It
     if first.lineno == run.lineno:
         return  # all in one line
     for value in _OTHER_TABLE:
-        yield from (inside.with_line(first, name, value.format(name)) for name in tables)
+        yield from (source.with_line(first, name, value.format(name)) for name in tables)
 
 
 def _short(was: str, now: str) -> tuple[str, str]:

@@ -1,7 +1,7 @@
-"""Runs the tests on small changes of the verified function, to learn which changes they notice.
+"""Runs the tests on mutations of the verified function: which ones they catch, and new tests for the others.
 
 Only a change that gives another answer on the sample or on a variation of it counts: one that raises an error there is
-noticed by any test, and one that changes nothing is no mistake. All of them run in the sandbox, in workers that are
+caught by any test, and one that changes nothing is no mistake. All of them run in the sandbox, in workers that are
 already started.
 """
 
@@ -18,14 +18,12 @@ from typing import Any
 from autocoder_jupyter import codec
 from autocoder_jupyter.engine.acceptance import run_acceptance
 from autocoder_jupyter.engine.conversation import Messages
-from autocoder_jupyter.engine.evidence.comparison import Smallest, SmallInput
-from autocoder_jupyter.engine.evidence.derivation import is_complete
-from autocoder_jupyter.engine.evidence.mutants import Mutant, ways_of_size
-from autocoder_jupyter.engine.evidence.rehearsal import asserts
-from autocoder_jupyter.engine.evidence.second_opinion import may_be_told
-from autocoder_jupyter.engine.evidence.sides import AT_ONCE, Answer, KnownAnswers, Side, TrialEnded, answers_of_both
-from autocoder_jupyter.engine.evidence.small_inputs import Differs, VariedSample, largest_number, simplified, smallest
-from autocoder_jupyter.engine.evidence.variations import Tables
+from autocoder_jupyter.engine.evidence.added_tests import asserts, is_complete
+from autocoder_jupyter.engine.evidence.code_numbers import largest_number
+from autocoder_jupyter.engine.evidence.mutants import Mutant, row_count_mutants
+from autocoder_jupyter.engine.evidence.sides import AT_ONCE, Answer, KnownAnswers, Side, SideStopped, answers_of_both
+from autocoder_jupyter.engine.evidence.small_inputs import Differs, SmallInput, may_be_sent, simplified, smallest
+from autocoder_jupyter.engine.evidence.variations import Tables, VariedSample
 from autocoder_jupyter.engine.generation import GenerationState
 from autocoder_jupyter.engine.programs import program_text
 from autocoder_jupyter.engine.prompt import Brief, block
@@ -47,7 +45,7 @@ CALL_SECONDS = 5.0
 """Wall-clock seconds for a call of a changed function, because a change can make it endless."""
 
 ENDLESS = "a test that did not end"
-"""What noticed a change, if no test failed."""
+"""What caught a change, if no test failed."""
 
 ON_SAMPLE = "on the sample"
 """The words for the sample itself."""
@@ -58,7 +56,7 @@ NUMBER = "autocode_number"
 
 @dataclass(frozen=True)
 class TriedMutant:
-    """A change that gives another answer, and what noticed it.
+    """A change that gives another answer, and what caught it.
 
     Args:
         tables: the input on which the answer differs.
@@ -89,7 +87,7 @@ class _OneOfSeveral:
         return self.callee.alive
 
     def answer(self, program: Program, packed: Packed, spec: CallSpec) -> CallAnswer:
-        """Whether an input was changed in place is not asked: no change of the code is of this kind."""
+        # Whether an input was changed in place is not watched: no mutation is of this kind.
         given = Packed()
         given.add(NUMBER, "int", codec.encode(self.number, "int"))
         whole = Packed(given.entries + packed.entries, given.pieces + packed.pieces, given.size + packed.size)
@@ -97,7 +95,7 @@ class _OneOfSeveral:
 
 
 @dataclass
-class MutationTrial:
+class MutationRun:
     """Tries changes one after the other. After a change has ended a worker, it goes on with other workers.
 
     Args:
@@ -153,21 +151,21 @@ class MutationTrial:
         self._confirm(tester, callee)
 
     def again(self, tester: Worker, callee: Worker) -> None:
-        """Run the tests on the changes that no test noticed, because there are more tests now."""
+        """Run the tests on the changes that no test caught, because there are more tests now."""
         for place, tried in enumerate(self.found):
             if not tried.noticed_by and self._has_time:
                 self.found[place : place + 1] = self._tried(tried, tester, callee) or [tried]
         self._confirm(tester, callee)
 
     def _tried(self, tried: TriedMutant, tester: Worker, callee: Worker) -> list[TriedMutant]:
-        """A change with what noticed it; nothing if the time was up before the tests ended."""
+        """A change with what caught it; nothing if the time was up before the tests ended."""
         noticed_by = self._noticed_by(tried.mutant, tester, callee)
         return [replace(tried, noticed_by=noticed_by)] if self._has_time or noticed_by != ENDLESS else []
 
     def _confirm(self, tester: Worker, callee: Worker) -> None:
         """Run the tests of each change in a process of its own, if they fail on the function itself after the others.
 
-        Such tests leave something behind, or count how often they run, and would seem to notice every change.
+        Such tests leave something behind, or count how often they run, and would seem to catch every change.
         """
         if not (self._shares and any(tried.noticed_by for tried in self.found) and callee.alive and tester.alive):
             return
@@ -183,9 +181,9 @@ class MutationTrial:
         """Find out which of the next changes count. Without an answer of the function itself, none does."""
         if not self._inputs:
             self._inputs = list(islice(self._answered(callee), VARIATIONS + 1))
-            ways = [*self._ways_of_size(callee)] if self._inputs else []
-            self.differing += ways
-            self.most += len(ways)
+            row_counts = [*self._row_count_changes(callee)] if self._inputs else []
+            self.differing += row_counts
+            self.most += len(row_counts)
         if not self._inputs:
             self.left.clear()
             return
@@ -210,16 +208,16 @@ class MutationTrial:
         for tables in inputs:
             try:
                 answer = side.on({**self.others, **tables}, self.deadline, reuse=True, kept=True)
-            except TrialEnded:
+            except SideStopped:
                 return
             if not answer.error:
                 yield tables, answer.values
 
-    def _ways_of_size(self, callee: Worker) -> Iterator[TriedMutant]:
-        """Conditions that may hang on the number of rows, and that matter on the sample, or on one several times as
+    def _row_count_changes(self, callee: Worker) -> Iterator[TriedMutant]:
+        """Conditions that may depend on the number of rows, and that matter on the sample, or on one several times as
         large.
         """
-        changes = ways_of_size(self.program.code)
+        changes = row_count_mutants(self.program.code)
         if not changes:
             return
         side, changed = Side("the function", callee, self.program, self.known), self.alternatives(callee, changes)
@@ -234,7 +232,7 @@ class MutationTrial:
                     if not right.error and not other.error and self.differ(right.values, other.values):
                         yield TriedMutant(change, tables, with_rows=name)
                         break
-        except TrialEnded:
+        except SideStopped:
             return
 
     def _compare(
@@ -248,7 +246,7 @@ class MutationTrial:
                 continue
             try:
                 answer = side.on(inputs, self._call_until, reuse=True, kept=True)
-            except TrialEnded:
+            except SideStopped:
                 return number
             if not answer.error and self.differ(right, answer.values):
                 differs[number] = tables
@@ -310,13 +308,12 @@ class MutationTrial:
         return max(1.0, self.deadline - time.monotonic())
 
 
-# More tests, for changes of the function that no test noticed.
+# Tests for changes that no test caught
 #
 # The model gets, for each of them, the smallest input on which the change matters: not the code, and no answer of it. A
 # test that it adds must pass on the verified function, or it is left out.
 
-
-MOST = 5
+MOST_INPUTS = 5
 """The maximum number of inputs in the question."""
 
 TRIALS = 80
@@ -325,7 +322,7 @@ TRIALS = 80
 SEARCH_SECONDS = 10.0
 """Wall-clock seconds for all inputs."""
 
-PARTS, ROWS = 20, 12
+MOST_PARTS, MOST_ROWS = 20, 12
 """How many small parts of the sample are looked at, and how many rows the tables of one may have together, so that it
 can be worked out by hand."""
 
@@ -356,7 +353,7 @@ class MoreTests:
     suite: TestSuite
     added: tuple[str, ...]
     dropped: tuple[str, ...]
-    broken: tuple[str, ...]
+    errored: tuple[str, ...]
 
 
 def survivor_messages(brief: Brief, kept: str, inputs: Sequence[str]) -> Messages:
@@ -365,17 +362,17 @@ def survivor_messages(brief: Brief, kept: str, inputs: Sequence[str]) -> Message
     return brief.question(block("tests_that_stay", kept.strip()), *shown, _INSTRUCTIONS)
 
 
-async def ask_for_tests(state: GenerationState, trial: MutationTrial) -> MoreTests | None:
+async def ask_for_tests(state: GenerationState, mutation: MutationRun) -> MoreTests | None:
     """Ask for tests of the changes that no test noticed; None if there is nothing that may be asked."""
     setup, suite = state.setup, state.suite
     if suite is None:
         return None
-    found = await setup.session.work_with_two(lambda tester, callee: smallest_inputs(trial, tester, callee))
-    told = [small.source for small in found if is_complete(small, state.brief.plan) and may_be_told(setup, small)]
-    if not told:
+    found = await setup.session.work_with_two(lambda tester, callee: smallest_inputs(mutation, tester, callee))
+    sources = [small.source for small in found if is_complete(small, state.brief.plan) and may_be_sent(setup, small)]
+    if not sources:
         return None
     kept = suite.blind or suite
-    source = await setup.talk.code("tests", survivor_messages(state.brief, kept.source, told))
+    source = await setup.talk.code("tests", survivor_messages(state.brief, kept.source, sources))
     try:
         wider = joined(kept.source, source)
     except (SyntaxError, ValueError) as error:
@@ -407,27 +404,27 @@ async def _outcomes(state: GenerationState, suite: TestSuite, new: Sequence[str]
     return run.outcomes
 
 
-def smallest_inputs(trial: MutationTrial, tester: Worker, callee: Worker) -> list[SmallInput]:
-    """A few rows on which many changes matter, then the smallest inputs on which those matter that no test noticed.
+def smallest_inputs(mutation: MutationRun, tester: Worker, callee: Worker) -> list[SmallInput]:
+    """A few rows on which many changes matter, then the smallest inputs on which those matter that no test caught.
 
     Each input is given once. The few rows come first, because a function that is wrong in another way than its changes
     is seldom right on them. Blocks.
     """
     deadline, found = time.monotonic() + SEARCH_SECONDS, dict[str, SmallInput]()
-    ours = Side("the function", callee, trial.program, trial.known)
-    changes = [one for one in trial.found if not one.with_rows]
-    parts = _parts(trial, ours, changes, deadline)
-    few = _few_rows(trial, parts)
+    ours = Side("the function", callee, mutation.program, mutation.known)
+    changes = [one for one in mutation.found if not one.with_rows]
+    parts = _parts(mutation, ours, changes, deadline)
+    few = _few_rows(mutation, parts)
     if few is not None:
         found[few.source] = few
     for number, tried in enumerate(changes):
         if tried.noticed_by:
             continue
-        if len(found) == MOST or time.monotonic() >= deadline or not (tester.alive and callee.alive):
+        if len(found) == MOST_INPUTS or time.monotonic() >= deadline or not (tester.alive and callee.alive):
             break
-        other = Side("a changed function", tester, replace(trial.program, code=tried.mutant.code))
+        other = Side("a changed function", tester, replace(mutation.program, code=tried.mutant.code))
         tables = min((part.tables for part in parts if number in part.matter), key=_rows, default=tried.tables)
-        small = _smallest(trial, tables, partial(_differ, trial, ours, other, deadline), deadline)
+        small = _smallest(mutation, tables, partial(_differ, mutation, ours, other, deadline), deadline)
         if small is not None:
             found.setdefault(small.source, small)
     return list(found.values())
@@ -441,17 +438,17 @@ class _TriedPart:
     matter: frozenset[int]
 
 
-def _parts(trial: MutationTrial, ours: Side, changes: Sequence[TriedMutant], deadline: float) -> list[_TriedPart]:
+def _parts(mutation: MutationRun, ours: Side, changes: Sequence[TriedMutant], deadline: float) -> list[_TriedPart]:
     """Small parts of the sample, until all changes matter on one, or as far as the time allows."""
     found = list[_TriedPart]()
     if not changes:
         return found
-    few = [part for part in trial.varied.parts[:PARTS] if _rows(part) <= ROWS]
-    inputs = [(part, {**trial.others, **part}) for part in few]
+    few = [part for part in mutation.varied.parts[:MOST_PARTS] if _rows(part) <= MOST_ROWS]
+    inputs = [(part, {**mutation.others, **part}) for part in few]
     numbers = range(len(changes))
-    changed = trial.alternatives(ours.worker, [one.mutant for one in changes])
+    changed = mutation.alternatives(ours.worker, [one.mutant for one in changes])
     at_once = max(1, AT_ONCE // len(changes))
-    with suppress(TrialEnded):
+    with suppress(SideStopped):
         ours.get_ready((one for _, one in inputs), deadline)
         for start in range(0, len(inputs), at_once):
             asked = [(part, one, [{**one, NUMBER: n} for n in numbers]) for part, one in inputs[start:][:at_once]]
@@ -459,17 +456,17 @@ def _parts(trial: MutationTrial, ours: Side, changes: Sequence[TriedMutant], dea
             for part, one, calls in asked:
                 right = ours.on(one, deadline, reuse=True, kept=True)
                 others = [changed.on(call, deadline, reuse=True, kept=True) for call in calls]
-                matter = frozenset(n for n in numbers if _are_different(trial, right, others[n]))
+                matter = frozenset(n for n in numbers if _are_different(mutation, right, others[n]))
                 found.append(_TriedPart(part, matter))
                 if len(matter) == len(changes):
                     return found
     return found
 
 
-def _few_rows(trial: MutationTrial, parts: Sequence[_TriedPart]) -> SmallInput | None:
+def _few_rows(mutation: MutationRun, parts: Sequence[_TriedPart]) -> SmallInput | None:
     """The part on which the most changes matter; None if none matters on one."""
     for part in sorted(parts, key=lambda part: -len(part.matter)):
-        small = SmallInput.of(Smallest("", part.tables), {**trial.others, **trial.varied.tables})
+        small = SmallInput.of(part.tables, {**mutation.others, **mutation.varied.tables})
         if part.matter and small is not None:
             return small
     return None
@@ -479,23 +476,23 @@ def _rows(tables: Tables) -> int:
     return sum(map(len, tables.values()))
 
 
-def _smallest(trial: MutationTrial, tables: Tables, differs: Differs, deadline: float) -> SmallInput | None:
+def _smallest(mutation: MutationRun, tables: Tables, differs: Differs, deadline: float) -> SmallInput | None:
     def has_time() -> bool:
         return time.monotonic() < deadline
 
     tables = smallest(tables, differs, TRIALS, has_time)
     tables = simplified(tables, differs, has_time)
-    return SmallInput.of(Smallest("", tables), {**trial.others, **trial.varied.tables})
+    return SmallInput.of(tables, {**mutation.others, **mutation.varied.tables})
 
 
-def _differ(trial: MutationTrial, ours: Side, other: Side, deadline: float, tables: Mapping[str, Any]) -> bool:
-    inputs = {**trial.others, **tables}
+def _differ(mutation: MutationRun, ours: Side, other: Side, deadline: float, tables: Mapping[str, Any]) -> bool:
+    inputs = {**mutation.others, **tables}
     try:
         answers = answers_of_both(ours, other, inputs, deadline, reuse=True)
-    except TrialEnded:
+    except SideStopped:
         return False
-    return _are_different(trial, *answers)
+    return _are_different(mutation, *answers)
 
 
-def _are_different(trial: MutationTrial, one: Answer, other: Answer) -> bool:
-    return not one.error and not other.error and trial.differ(one.values, other.values)
+def _are_different(mutation: MutationRun, one: Answer, other: Answer) -> bool:
+    return not one.error and not other.error and mutation.differ(one.values, other.values)

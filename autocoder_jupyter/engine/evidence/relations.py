@@ -1,8 +1,8 @@
-"""Changes of the data after which the result must be the same. They need no second solution.
+"""Relations: changes of the data after which the result must be the same. They need no second solution.
 
 Where the rows of the sample are sorted by something else than an id, or the request speaks of an order, the order of
 the rows may count; it is not tried there, unless the plan says that it does not count. A plan may also say that rows,
-or groups of rows, have their answer apart: then those of the parts of a table, together, are that of the table. Or it
+or groups of rows, have separate answers: then those of the parts of a table, together, are that of the table. Or it
 says that a repeated sample has the same answer, as for means and shares: then each row of the largest table comes twice
 in its place, so that nothing of the order changes.
 
@@ -23,16 +23,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autocoder_jupyter.engine.evidence.comparison import OpinionTrial, Smallest, SmallInput, compared_outputs
-from autocoder_jupyter.engine.evidence.derivation import free_number, is_complete
-from autocoder_jupyter.engine.evidence.rehearsal import objections
-from autocoder_jupyter.engine.evidence.second_opinion import may_be_told
-from autocoder_jupyter.engine.evidence.second_writer import Names
-from autocoder_jupyter.engine.evidence.sides import Answer, KnownAnswers, Side, TrialEnded
-from autocoder_jupyter.engine.evidence.small_inputs import VariedSample, simplified, smallest
+from autocoder_jupyter.engine.evidence.added_tests import free_number, is_complete, objections
+from autocoder_jupyter.engine.evidence.comparison import SolutionComparison, compared_outputs
+from autocoder_jupyter.engine.evidence.pieces import by_groups, by_rows
+from autocoder_jupyter.engine.evidence.second_writer import ColumnNames
+from autocoder_jupyter.engine.evidence.sides import Answer, KnownAnswers, Side, SideStopped
+from autocoder_jupyter.engine.evidence.small_inputs import SmallInput, may_be_sent, simplified, smallest
 from autocoder_jupyter.engine.evidence.split import SplitCheck
-from autocoder_jupyter.engine.evidence.split_inputs import by_groups, by_rows
-from autocoder_jupyter.engine.evidence.variations import SEED, Tables, is_sorted, main_table, taken
+from autocoder_jupyter.engine.evidence.variations import SEED, Tables, VariedSample, is_sorted, main_table, taken
 from autocoder_jupyter.engine.generation import GenerationState
 from autocoder_jupyter.engine.tests import with_tests
 from autocoder_jupyter.equality.tables import is_numbered
@@ -63,7 +61,7 @@ NEW = "autocode_note"
 """The name of the further column."""
 
 _ID = re.compile(r"(?:^|[\W_])(?:id|nr|no|num|number|key)$|(?-i:[a-z]I[dD])$", re.IGNORECASE)
-"""Names of columns that number their rows. Sorted by them, rows are in no order that means something."""
+"""Names of columns that number their rows. An order by them means nothing."""
 
 _ZONES = ("Asia/Tokyo", "America/New_York")
 _SPEAKS_OF_ORDER = re.compile(
@@ -74,12 +72,12 @@ _SPEAKS_OF_ORDER = re.compile(
 
 Change = Callable[[Any], Any]
 
-Where = Callable[[float, Mapping[str, Any]], str | None]
-"""The first output that differs on tables, tried until a time on the monotonic clock; see `_where`."""
+FirstDifference = Callable[[float, Mapping[str, Any]], str | None]
+"""The first output that differs on tables, tried until a time on the monotonic clock; see `_first_difference`."""
 
 
 @dataclass(frozen=True)
-class Broken:
+class TriedRelation:
     """A relation that was tried.
 
     Args:
@@ -147,7 +145,7 @@ def splits(tables: Mapping[str, Any], holds: Sequence[str]) -> Iterator[Declared
             yield DeclaredSplit(input=name, kind=kind, keys=keys)
 
 
-def tried(
+def try_relations(
     side: Side,
     varied: VariedSample,
     others: Mapping[str, Any],
@@ -155,7 +153,7 @@ def tried(
     *,
     with_order: bool,
     holds: Sequence[str] = (),
-) -> Iterator[Broken]:
+) -> Iterator[TriedRelation]:
     """Try the relations. Blocks."""
     base, parts = varied.trimmed, varied.parts[:PARTS]
     plain, known = side, KnownAnswers()
@@ -165,39 +163,41 @@ def tried(
     changes = relations(base, with_order=with_order, holds=holds)
     freely = relations(base, with_order=with_order)
     largest = {REPEATED: main_table(base)}
-    found = [Broken(name, only=largest.get(name, ""), is_of_plan=name not in freely) for name in changes]
-    found += [Broken(APART, split=split, is_of_plan=True) for split in splits(base, holds)]
+    found = [TriedRelation(name, only=largest.get(name, ""), is_of_plan=name not in freely) for name in changes]
+    found += [TriedRelation(APART, split=split, is_of_plan=True) for split in splits(base, holds)]
     for tables in (base, *parts) if changes else ():
         inputs = {**others, **tables}
         answer = partial(plain.on, inputs, deadline, reuse=tables is not base, kept=True)
         try:
             known.of(inputs, True, deadline, answer)
-        except TrialEnded:
+        except SideStopped:
             return
     for one in found:
         try:
-            where, few = _question(one, side, others), _question(one, side, others, divisions=1)
+            where, few = _check(one, side, others), _check(one, side, others, divisions=1)
             small = () if one.name in (ORDER, ZONE) else parts
-            broken = _broken(one, where, [(where, base), *((few, part) for part in small)], deadline)
-        except TrialEnded:
+            tried = _tried(one, where, [(where, base), *((few, part) for part in small)], deadline)
+        except SideStopped:
             return
-        if broken is not None:
-            yield broken
+        if tried is not None:
+            yield tried
 
 
-def breaks(side: Side, one: Broken, others: Mapping[str, Any], deadline: float) -> bool:
-    """Whether another function does not keep a relation either, on the smallest input. Blocks."""
-    return one.tables is not None and bool(_question(one, side, others)(deadline, one.tables))
+def is_broken_by(side: Side, one: TriedRelation, others: Mapping[str, Any], deadline: float) -> bool:
+    """Whether another function breaks a relation too, on the smallest input. Blocks."""
+    return one.tables is not None and bool(_check(one, side, others)(deadline, one.tables))
 
 
-def _question(one: Broken, side: Side, others: Mapping[str, Any], divisions: int | None = None) -> Where:
-    """What finds the first output that differs. `divisions` limits the ways to divide a table."""
+def _check(one: TriedRelation, side: Side, others: Mapping[str, Any], divisions: int | None = None) -> FirstDifference:
+    """The function that finds the first output that differs. `divisions` limits the divisions of a table."""
     if one.split is not None:
-        return partial(_where_apart, side, one.split, others, divisions)
-    return partial(_where, side, one, others)
+        return partial(_first_difference_apart, side, one.split, others, divisions)
+    return partial(_first_difference, side, one, others)
 
 
-def _broken(one: Broken, where: Where, asked: Sequence[tuple[Where, Tables]], deadline: float) -> Broken | None:
+def _tried(
+    one: TriedRelation, where: FirstDifference, asked: Sequence[tuple[FirstDifference, Tables]], deadline: float
+) -> TriedRelation | None:
     """A relation with the output that differs and the smallest input; None if nothing was compared."""
     compared = False
     for ask, tables in asked:
@@ -208,7 +208,7 @@ def _broken(one: Broken, where: Where, asked: Sequence[tuple[Where, Tables]], de
     return one if compared else None
 
 
-def _where_apart(
+def _first_difference_apart(
     side: Side,
     split: DeclaredSplit,
     others: Mapping[str, Any],
@@ -216,7 +216,7 @@ def _where_apart(
     deadline: float,
     tables: Mapping[str, Any],
 ) -> str | None:
-    """The first output that is another one if parts of the rows have their answer apart; see `_where`."""
+    """The first output that differs if parts of the rows have separate answers; see `_first_difference`."""
 
     def ask(_program: Program, inputs: Mapping[str, Any], until: float) -> Answer:
         answer = side.on(inputs, until, reuse=True)
@@ -230,17 +230,17 @@ def _where_apart(
             continue
         check = SplitCheck(ask, side.program, spec.name, {**others, **tables}, split.input, in_order=False)
         try:
-            said = check.on(tables, split, deadline, divisions)
+            problem = check.on(tables, split, deadline, divisions)
         except _Refused:
             return None
-        if said:
+        if problem:
             return spec.name
-        compared = said if compared is None else compared
+        compared = problem if compared is None else compared
     return compared
 
 
-def _where(
-    side: Side, one: Broken, others: Mapping[str, Any], deadline: float, tables: Mapping[str, Any]
+def _first_difference(
+    side: Side, one: TriedRelation, others: Mapping[str, Any], deadline: float, tables: Mapping[str, Any]
 ) -> str | None:
     """The first output that differs; "" if none does, None if nothing was compared."""
     change = _CHANGES[one.name]
@@ -323,7 +323,7 @@ def searched(base: Tables, shows: Callable[[Tables, float], bool]) -> Tables:
     def differs(tables: Tables) -> bool:
         try:
             return shows(tables, until)
-        except TrialEnded:
+        except SideStopped:
             return False
 
     return simplified(smallest(base, differs, TRIALS, has_time), differs, has_time)
@@ -379,11 +379,10 @@ _CHANGES: Mapping[str, Change] = {
 }
 
 
-# A change of the data that matters although it must not, as a test that the function fails.
+# Tests of relations that do not hold
 #
-# The function is changed for it only if the second solution passes that test, and no other test speaks against the
-# second solution: what is right for the request, such as the first of tied rows, then holds for both.
-
+# The function is changed for one only if the second solution passes it, and no other test speaks against the second
+# solution: what is right for the request, such as the first of tied rows, then holds for both.
 
 PREFIX = "test_relation_"
 
@@ -428,25 +427,25 @@ for parts in {divisions}:
 
 
 async def doubt(
-    state: GenerationState, broken: Sequence[Broken], trial: OpinionTrial, matched: Names
+    state: GenerationState, tried: Sequence[TriedRelation], comparison: SolutionComparison, matched: ColumnNames
 ) -> TestFailure | None:
     """The failure of the function, if the second solution shows that a relation must hold. Its test is added then."""
     suite, plan = state.suite, state.brief.plan
-    for one in broken:
-        small = SmallInput.of(Smallest("", one.tables), trial.given) if one.where and one.tables else None
+    for one in tried:
+        small = SmallInput.of(one.tables, comparison.given) if one.where and one.tables else None
         if suite is None or small is None or one.name not in (ORDER, COLUMN, INDEX, REPEATED, APART):
             continue
-        if not is_complete(small, plan) or not may_be_told(state.setup, small):
+        if not is_complete(small, plan) or not may_be_sent(state.setup, small):
             continue
         name = f"{PREFIX}{free_number(suite, PREFIX)}"
         wider = with_tests(suite, as_test(name, one, small, plan.outputs))
-        if await objections(state.setup.session, trial, matched, wider, name):
+        if await objections(state.setup.session, comparison, matched, wider, name):
             continue
         state.set_suite(wider)
-        said = f"The result must be the same with {one.words}, and {one.where} is another one"
+        problem = f"The result must be the same with {one.words}, and {one.where} is another one"
         return TestFailure(
             test_name=name,
-            error_message=f"{said} ({name}).",
+            error_message=f"{problem} ({name}).",
             expected_behavior=f"For\n{small.source}\nthe same result with {one.words}.",
             actual_behavior=f"{one.where} differs.",
             root_cause=f"The function depends on what is no part of the question: {one.words}.",
@@ -456,38 +455,38 @@ async def doubt(
     return None
 
 
-def as_test(name: str, broken: Broken, small: SmallInput, outputs: Sequence[OutputSpec]) -> str:
+def as_test(name: str, tried: TriedRelation, small: SmallInput, outputs: Sequence[OutputSpec]) -> str:
     """The test as text. It can stand in any module."""
     entries = f"[entry for entry in texts if {NEW!r} not in entry]"
     return _TEST.format(
         name=name,
-        relation=broken.words,
-        place=[spec.name for spec in outputs].index(broken.where),
+        relation=tried.words,
+        place=[spec.name for spec in outputs].index(tried.where),
         new=NEW,
-        returned=f"sorted({entries}, key=str)" if broken.name in (ORDER, APART) else entries,
+        returned=f"sorted({entries}, key=str)" if tried.name in (ORDER, APART) else entries,
         given=textwrap.indent(small.source, "    "),
         arguments=(arguments := ", ".join(f"{name}={name}" for name in small.tables)),
-        changed=textwrap.indent(_changed(broken, small.tables, arguments), "    "),
+        changed=textwrap.indent(_changed(tried, small.tables, arguments), "    "),
     )
 
 
-def _changed(broken: Broken, tables: Mapping[str, Any], arguments: str) -> str:
+def _changed(tried: TriedRelation, tables: Mapping[str, Any], arguments: str) -> str:
     """What is compared with the result before."""
-    if broken.split is None:
-        return "\n".join([*_changes(broken, tables), f"assert told(run({arguments})) == before"])
-    table, keys = tables[broken.split.input], broken.split.keys
+    if tried.split is None:
+        return "\n".join([*_changes(tried, tables), f"assert told(run({arguments})) == before"])
+    table, keys = tables[tried.split.input], tried.split.keys
     ways = by_groups(table, keys) if keys else by_rows(len(table))
     divisions = [[[int(row) for row in part] for part in way.pieces] for way in ways]
-    return _OF_PARTS.format(table=broken.split.input, divisions=divisions, arguments=arguments).rstrip()
+    return _OF_PARTS.format(table=tried.split.input, divisions=divisions, arguments=arguments).rstrip()
 
 
-def _changes(broken: Broken, tables: Mapping[str, Any]) -> list[str]:
+def _changes(tried: TriedRelation, tables: Mapping[str, Any]) -> list[str]:
     """The change of each table, as source."""
-    if broken.name == ORDER:
+    if tried.name == ORDER:
         return [_rows_of(name, table, shuffled_positions(table)) for name, table in tables.items()]
-    if broken.name == REPEATED:
-        return [_rows_of(broken.only, tables[broken.only], repeated_positions(tables[broken.only]))]
-    if broken.name == COLUMN:
+    if tried.name == REPEATED:
+        return [_rows_of(tried.only, tables[tried.only], repeated_positions(tables[tried.only]))]
+    if tried.name == COLUMN:
         frames = [name for name, table in tables.items() if getattr(table, "ndim", 1) > 1 and NEW not in table]
         return [f"{name} = {name}.assign({NEW}='x')" for name in frames]
     return [f"{name} = {name}.set_axis(range(1000, 1000 + len({name})), axis=0)" for name in tables]

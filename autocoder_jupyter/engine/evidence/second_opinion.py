@@ -11,16 +11,15 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
 from autocoder_jupyter.engine.environment import Packages
-from autocoder_jupyter.engine.evidence.choices import name_other_choices
+from autocoder_jupyter.engine.evidence.added_tests import free_number, is_complete, objections
 from autocoder_jupyter.engine.evidence.comparison import (
     FEW_ROWS,
     SIDE_BY_SIDE,
     SMALL_PART,
+    ComparisonOutcome,
     FoundPlace,
     OpenPlace,
-    OpinionTrial,
-    SmallInput,
-    TrialOutcome,
+    SolutionComparison,
     TriedVariation,
     second_program,
 )
@@ -31,47 +30,51 @@ from autocoder_jupyter.engine.evidence.derivation import (
     as_test,
     confirmed,
     derive,
-    free_number,
-    is_complete,
     reachable,
 )
-from autocoder_jupyter.engine.evidence.naming import differing, name_readings
-from autocoder_jupyter.engine.evidence.rehearsal import objections
-from autocoder_jupyter.engine.evidence.second_writer import Names, SecondSolution, ask_names, askable, write_second
+from autocoder_jupyter.engine.evidence.readings import differing, name_other_choices, name_readings
+from autocoder_jupyter.engine.evidence.second_writer import (
+    ColumnNames,
+    SecondSolution,
+    ask_names,
+    askable,
+    write_second,
+)
 from autocoder_jupyter.engine.evidence.sides import TIME_IS_UP
+from autocoder_jupyter.engine.evidence.small_inputs import SmallInput, may_be_sent
 from autocoder_jupyter.engine.evidence.variations import is_outside
 from autocoder_jupyter.engine.generation import GenerationSetup, GenerationState
 from autocoder_jupyter.engine.prompt import Brief
 from autocoder_jupyter.engine.tests import TestSuite, with_tests
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.errors import AutocodeError, SandboxError, UnusableAnswer, told_briefly
-from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.redaction.messages import Redaction
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.run.events import OpinionGiven
 from autocoder_jupyter.types import STOPPED, Difference, OutputSpec, Reading, SecondOpinion, TestFailure
 from autocoder_jupyter.types.evidence import THE_SAMPLE
 
-# The findings of a trial, redacted because the card is saved with the notebook.
-
+# Findings that may be shown
+#
+# They are redacted, because the card is saved with the notebook.
 
 _OWN_WORDS = frozenset({SIDE_BY_SIDE, "no output can be compared"})
 _RAISES = re.compile(r"the second solution raises (?:an error|" + "|".join(dir(builtins)) + ")")
 
-MOST = 8
+MOST_DIFFERENCES = 8
 """The maximum number of differences that are shown."""
 
 
 @dataclass(frozen=True)
 class Findings:
-    """The findings of a trial.
+    """The findings of a comparison.
 
     Args:
         outputs: the outputs of the plan. Their names and those of their columns may always be shown.
         redaction: whether masked values may be shown, and what is masked.
     """
 
-    outcome: TrialOutcome
+    outcome: ComparisonOutcome
     outputs: tuple[OutputSpec, ...]
     redaction: Redaction
 
@@ -90,7 +93,7 @@ class Findings:
         Those on variations outside of the data's profile are last.
         """
         found = sorted(self._all(), key=lambda found: (bool(found.on), is_outside(found.on), "." in found.where))
-        return tuple(found)[:MOST]
+        return tuple(found)[:MOST_DIFFERENCES]
 
     @property
     def differs_on(self) -> tuple[str, ...]:
@@ -121,13 +124,13 @@ class Findings:
 
     def _all(self) -> Iterator[Difference]:
         seen = {place.where for place in self.outcome.sample}
-        yield from (self._told(place, "") for place in self.outcome.sample)
+        yield from (self._shown(place, "") for place in self.outcome.sample)
         for tried in self.outcome.tried:
             new = [place for place in tried.differences if place.where not in seen]
-            yield from (self._told(place, self._on(tried)) for place in new)
+            yield from (self._shown(place, self._on(tried)) for place in new)
             seen.update(place.where for place in new)
 
-    def _told(self, place: FoundPlace, on: str) -> Difference:
+    def _shown(self, place: FoundPlace, on: str) -> Difference:
         mask = self.redaction.masked if self.redaction.shows_values else lambda text: ""
         return Difference(
             where=mask(place.where) or self.declared(place.where),
@@ -153,31 +156,19 @@ class Findings:
         return place if place in outputs | columns else output if output in outputs else "an output"
 
 
-# Which small inputs a model may see.
-
-
-def may_be_told(setup: GenerationSetup, small: SmallInput) -> bool:
-    """Whether the model may see an input: made-up values always, values of the data only if rows are shared.
-
-    The input has all columns, so the answer is no if a column is hidden, or if a name of a column is private.
-    """
-    config = setup.config
-    if config.hide or Masker().mask(small.source) != small.source:
-        return False
-    return small.is_made_up or (setup.share_of_runs == "rows" and config.max_sample_rows > 0)
-
+# The second opinion of a generation
 
 T = TypeVar("T")
 
 QUESTIONS = 0.95
-"""The part of its seconds in which a question is answered. The rest is for saying what is known without the answer."""
+"""The part of its seconds in which a question is answered. The rest is for a report without the answer."""
 
 SOLUTION, DERIVATION, READING = "a second solution", "the correct output of a small input", "what is read otherwise"
 NAMES = "which columns belong together"
+"""What each question asks for; it is shown if the question has no answer."""
 
 AGREE = "no result on this data; say which reading would make a difference on other data"
 """What the question for the readings says if all results agree."""
-"""What the questions ask for, as it is told if one has no answer."""
 
 KEPT = "It was verified before, and is not changed."
 """Why a function that was only verified again stays."""
@@ -188,10 +179,10 @@ ROUNDS = 2
 
 @dataclass(frozen=True)
 class _Difference:
-    """A difference that a trial found, on a small input that may be told."""
+    """A difference that was found, on a small input that the model may see."""
 
-    trial: OpinionTrial
-    matched: Names
+    comparison: SolutionComparison
+    matched: ColumnNames
     small: SmallInput
     places: Sequence[OpenPlace]
 
@@ -205,7 +196,7 @@ class Adviser:
     Attributes:
         opinion: the opinion, or a note why there is none; None before that is known, and if none is wanted.
         seconds: what the comparisons took, without the model.
-        agreed: if both agree, the trial that compared them, and for columns of the second one those of the function.
+        agreed: if both agree, their comparison, and for columns of the second one those of the function.
     """
 
     def __init__(self, setup: GenerationSetup, packages: Packages) -> None:
@@ -213,7 +204,7 @@ class Adviser:
         self._packages = packages
         self.opinion: SecondOpinion | None = None
         self.seconds = 0.0
-        self.agreed: tuple[OpinionTrial, Names] | None = None
+        self.agreed: tuple[SolutionComparison, ColumnNames] | None = None
         self._wanted = False
         self._writing: asyncio.Task[SecondSolution] | None = None
         self._rounds = 0
@@ -340,15 +331,15 @@ class Adviser:
         samples, redaction = brief.request.samples, state.redaction
         program = state.program()
         known = state.known_answers(program), state.known_answers(second_program(program, second))
-        trial = OpinionTrial(
+        comparison = SolutionComparison(
             setup.session, program, second, samples, values, state.varied, redaction, known, environment
         )
-        outcome = await self._timed(trial.run(stops_if_unmatched=True))
+        outcome = await self._timed(comparison.run(stops_if_unmatched=True))
         if outcome.unmatched:
             alone = askable(outcome.unmatched, brief, second.code)
             names = await self._optional(ask_names(setup.second_talk, brief, alone), NAMES) if alone else None
-            trial = replace(trial, names=names or {})
-            outcome = await self._timed(trial.run())
+            comparison = replace(comparison, names=names or {})
+            outcome = await self._timed(comparison.run())
         found = Findings(outcome, brief.plan.outputs, state.redaction)
         opinion = SecondOpinion(
             code=second.code,
@@ -369,22 +360,22 @@ class Adviser:
         differs = any(not is_outside(difference.on) for difference in differences)
         opinion = opinion.model_copy(update={"state": "differ" if differs else same, "differences": differences})
         if opinion.state == "agree":
-            self.agreed = trial, outcome.matched
+            self.agreed = comparison, outcome.matched
         if outcome.smallest is None:
             readings = await self._read_otherwise(brief, second) if opinion.state == "agree" else None
             self._conclude(opinion.model_copy(update={"readings": readings or ()}))
             return None
-        small = SmallInput.of(outcome.smallest, trial.given)
-        told = small if small is not None and may_be_told(setup, small) else None
-        places = (await self._timed(trial.run_once(told)))[:MOST_ASKED] if told else []
-        if told is None or not places:
+        small = SmallInput.of(outcome.smallest.tables, comparison.given)
+        sent = small if small is not None and may_be_sent(setup, small) else None
+        places = (await self._timed(comparison.run_once(sent)))[:MOST_ASKED] if sent else []
+        if sent is None or not places:
             withheld = tuple(dict.fromkeys(map(found.declared, outcome.smallest.places[:MOST_ASKED])))
             naming = name_readings(setup.second_talk, brief, second.readings, "", withheld)
             readings = await self._optional(naming, READING)
             self._conclude(opinion.model_copy(update={"readings": readings or ()}))
             return None
         return await self._explained(
-            state, opinion, _Difference(trial, outcome.matched, told, places), second, may_doubt=may_doubt
+            state, opinion, _Difference(comparison, outcome.matched, sent, places), second, may_doubt=may_doubt
         )
 
     async def _read_otherwise(self, brief: Brief, second: SecondSolution) -> tuple[Reading, ...] | None:
@@ -423,7 +414,7 @@ class Adviser:
         if confirms != "second" or derivation is None or state.suite is None:
             self._conclude(opinion)
             return None
-        number = free_number(state.suite)
+        number = free_number(state.suite, PREFIX)
         name = f"{PREFIX}{number}"
         suite = with_tests(state.suite, as_test(number, small, brief.plan, asked, derivation))
         stays = await self._stays(state, found, suite, name, asked) if may_doubt else KEPT
@@ -445,7 +436,7 @@ class Adviser:
         asked: Sequence[OpenPlace],
     ) -> str:
         """Why the verified function stays as it is, although a derivation has the output of the second solution."""
-        if against := await objections(self._setup.session, found.trial, found.matched, suite, name):
+        if against := await objections(self._setup.session, found.comparison, found.matched, suite, name):
             return state.redaction.masked(against)
         asking = derive(self._setup.second_talk, state.brief, found.small.source, asked, again=True)
         again = await self._optional(asking, DERIVATION)
@@ -504,8 +495,8 @@ class Adviser:
 
     def _conclude(self, opinion: SecondOpinion) -> None:
         note = " ".join(filter(None, (opinion.note, self._cut())))
-        told = {"usage": self._setup.second_talk.spent, "unanswered": tuple(self._unanswered), "note": note}
-        self.opinion = opinion.model_copy(update=told)
+        added = {"usage": self._setup.second_talk.spent, "unanswered": tuple(self._unanswered), "note": note}
+        self.opinion = opinion.model_copy(update=added)
         self._setup.emit(OpinionGiven(self.opinion))
 
 

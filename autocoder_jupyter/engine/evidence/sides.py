@@ -1,7 +1,7 @@
-"""The function and the second solution, each in a worker of its own.
+"""The sides of a comparison: the function and the second solution, each in a worker of its own.
 
-Neither can find the other one, nor the comparison, which is made in the notebook. A call of the trial is the same call
-as that of a user. Many on other inputs share a process; a difference or an error there is asked again in a new one.
+Neither can find the other one, nor the comparison, which is made in the notebook. A call is the same as that of a user.
+Many on other inputs share a process; a difference or an error there is checked again in a new one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ T = TypeVar("T")
 LONGEST = 200
 """Characters of an error."""
 
-
 TIME_IS_UP = "the time was up"
 
 AT_ONCE = 40
@@ -38,8 +37,8 @@ Inputs = Mapping[str, Any]
 """Values by the names of the inputs."""
 
 
-class TrialEnded(Exception):
-    """Nothing more can be run: the time is up, or a worker is gone. Its text says which."""
+class SideStopped(Exception):
+    """A side runs nothing more: the time is up, or its worker is gone. The text says which."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,7 @@ class Claim:
 class KnownAnswers:
     """The answers of one program to inputs on which several layers of evidence run it, so that each is computed once.
 
-    Inputs are told apart by the identity of their values: those of one `VariedSample` stay the same.
+    Inputs are distinguished by the identity of their values: those of one `VariedSample` stay the same.
     """
 
     def __init__(self) -> None:
@@ -93,7 +92,7 @@ class KnownAnswers:
                 mine.keep(found)
                 return found
             if not wait([known], deadline - time.monotonic()).done:
-                raise TrialEnded(TIME_IS_UP)
+                raise SideStopped(TIME_IS_UP)
             if known.exception() is None:
                 return known.result()
 
@@ -143,15 +142,15 @@ class Side:
         if kept:
             return self.known.of(inputs, reuse, deadline, lambda: self.on(inputs, deadline, reuse=reuse, seed=seed))
         left = max(0.0, deadline - time.monotonic())
-        if not left and self.worker.alive:  # else it says why it was stopped
-            raise TrialEnded(TIME_IS_UP)
+        if not left and self.worker.alive:  # a call of a worker that is gone says why it was stopped
+            raise SideStopped(TIME_IS_UP)
         try:
             return _answer(self.worker.call(self.program, inputs, CallSpec(seed=seed, seconds=left, reuse=reuse)))
         except PROGRAM_FAILURES as error:
             if was_killed(error):
                 raise
             if not self.worker.alive:
-                raise TrialEnded(f"{self.label} was stopped ({_told(error)})") from error
+                raise SideStopped(f"{self.label} was stopped ({_error_text(error)})") from error
             return _answer(error)
 
     def running(self, program: Program, inputs: Mapping[str, Any], deadline: float) -> Answer:
@@ -161,7 +160,7 @@ class Side:
     def get_ready(self, many: Iterable[Mapping[str, Any]], deadline: float) -> None:
         """Get answers that will be asked for, with `reuse` and `kept`: many in one process, which takes less time.
 
-        An answer that this does not get is still asked for by `on`, so its errors are told there.
+        An answer that this does not get is still asked for by `on`, so its errors are raised there.
         """
         wanted = list(many)
         while wanted:
@@ -182,7 +181,7 @@ class Side:
             return
         finally:
             for claim in claims:
-                claim.give_up(TrialEnded(TIME_IS_UP))
+                claim.give_up(SideStopped(TIME_IS_UP))
 
 
 def answers_of_both(
@@ -224,7 +223,7 @@ def _answer(outcome: CallOutcome | SandboxError) -> Answer:
     if isinstance(outcome, SolutionError):
         message = outcome.what.removeprefix(f"The function raised {outcome.exception_type}: ")
         return Answer(error=f"{outcome.exception_type}: {message}"[:LONGEST])
-    return Answer(error=_told(outcome)) if isinstance(outcome, SandboxError) else Answer(outcome.values)
+    return Answer(error=_error_text(outcome)) if isinstance(outcome, SandboxError) else Answer(outcome.values)
 
 
 def _cells(value: Any) -> int:
@@ -232,5 +231,5 @@ def _cells(value: Any) -> int:
     return int(value.size) if hasattr(value, "size") else len(value) if hasattr(value, "__len__") else 1
 
 
-def _told(error: SandboxError) -> str:
+def _error_text(error: SandboxError) -> str:
     return f"{type(error).__name__}: {error.what.rstrip('.')} {error.why}".rstrip()[:LONGEST]

@@ -16,26 +16,31 @@ import numpy as np
 import pandas as pd
 
 from autocoder_jupyter.data.columns_read import columns_read
-from autocoder_jupyter.engine.evidence.sides import Answer, Side, TrialEnded
-from autocoder_jupyter.engine.evidence.small_inputs import code_with, numbers_in, numbers_of, value_with
-from autocoder_jupyter.engine.evidence.split_inputs import (
+from autocoder_jupyter.engine.evidence.code_numbers import (
     REACH,
     SMALL,
+    code_with,
+    counts_rows,
+    large_enough,
+    numbers_in,
+    numbers_of,
+    small_numbers,
+    value_with,
+    with_refused_products,
+    with_small_products,
+)
+from autocoder_jupyter.engine.evidence.pieces import (
     Division,
     below,
     by_groups,
     by_rows,
     compared_tables,
-    counts_rows,
     deviation,
     difference,
-    large_enough,
     numbered,
-    small_numbers,
     tied,
-    with_refused_products,
-    with_small_products,
 )
+from autocoder_jupyter.engine.evidence.sides import Answer, Side, SideStopped
 from autocoder_jupyter.engine.evidence.variations import Variation, emptied, enlarged, taken, trimmed, zeroed
 from autocoder_jupyter.engine.sandbox_session import SandboxSession
 from autocoder_jupyter.errors import InvalidRequest
@@ -103,7 +108,7 @@ class SplitCheck:
         inputs: the inputs by name, among them the sample of the table that is split.
         seconds: how long it may take.
         in_order: whether the rows of the answers must have the same order, where the pieces follow each other.
-        told: is called with each way to split that is tried, in a few words.
+        on_try: is called with each way to split that is tried, in a few words.
     """
 
     ask: Ask
@@ -113,7 +118,7 @@ class SplitCheck:
     table: str
     seconds: float = SECONDS
     in_order: bool = True
-    told: Callable[[str], object] = lambda words: None
+    on_try: Callable[[str], object] = lambda words: None
     _answers: dict[int, Answer] = field(default_factory=dict)
     _variations: list[Variation] = field(default_factory=list)
     _deadline: float = 0.0
@@ -144,7 +149,7 @@ class SplitCheck:
                 self._use_small(small, others)
             kinds = [_Kind(demanded.kind, demanded.keys)] if demanded else self._kinds()
             for kind in kinds:
-                self.told(kind.words)
+                self.on_try(kind.words)
                 found = self._tried(kind)
                 comparisons += found.comparisons + bool(found.against)
                 if found.is_too_little:
@@ -154,7 +159,7 @@ class SplitCheck:
                     return self._split(kind, found.comparisons, against, ordered=ordered)
                 if kind.kind not in against:
                     against[kind.kind] = f"{kind.label}: {found.against}"
-        except TrialEnded as ended:
+        except SideStopped as ended:
             stopped = {"whole": f"the check did not end: {ended}", **against}
             return self._split(_Kind("whole"), comparisons, stopped, ordered=True).model_copy(
                 update={"complete": False}
@@ -174,10 +179,10 @@ class SplitCheck:
         kind = _Kind(demanded.kind, demanded.keys)
         compared: str | None = None
         for division in itertools.islice(self._divisions(kind, tables[self.table]), divisions):
-            said = self._compared(kind, 0, division)
-            if said:
-                return said
-            compared = said if compared is None else compared
+            problem = self._compared(kind, 0, division)
+            if problem:
+                return problem
+            compared = problem if compared is None else compared
         return compared
 
     def _split(self, kind: _Kind, comparisons: int, against: Mapping[str, str], *, ordered: bool) -> Split:
@@ -224,11 +229,11 @@ class SplitCheck:
         for place in places:
             variation = self._variations[place]
             for division in self._divisions(kind, variation.tables[self.table]):
-                said = self._compared(kind, place, division)
-                if said is None:
+                problem = self._compared(kind, place, division)
+                if problem is None:
                     continue
-                if said:
-                    found.against = f"{variation.name + ', ' if variation.name else ''}{division.name}: {said}"
+                if problem:
+                    found.against = f"{variation.name + ', ' if variation.name else ''}{division.name}: {problem}"
                     return found
                 found.comparisons += 1
                 found.on_sample = found.on_sample or place == 0
@@ -329,8 +334,8 @@ class SplitCheck:
         if whole.error:
             return f"the whole is refused ({visible(whole.error)[:120]}), its pieces are not"
         answer = whole.values[self.output]
-        if said := deviation(answer, parts):
-            return said
+        if problem := deviation(answer, parts):
+            return problem
         together = below(parts)
         if kind.kind == "merge":
             merged = self._asked({**variation.tables, self.table: together})
@@ -338,8 +343,8 @@ class SplitCheck:
                 return f"its answer is refused as an input ({visible(merged.error)[:120]})"
             together = merged.values[self.output]
         in_order = self.in_order and kind.kind != "groups" and division.in_order
-        said = difference(answer, together, in_order=in_order)
-        return said or ("" if len(answer) else None)  # an answer without rows says nothing
+        problem = difference(answer, together, in_order=in_order)
+        return problem or ("" if len(answer) else None)  # an answer without rows says nothing
 
     def _growth(self) -> str:
         """What shows that the answer of a merge grows with the table; "" if it does not."""
@@ -406,10 +411,11 @@ def _values_of(column: Any) -> int:
         return 0
 
 
-# A split that the user demands: a condition of success, which is checked in each attempt that runs on the sample.
+# A split that the user demands
+#
+# It is a condition of success, which is checked in each attempt that runs on the sample.
 
-
-_TOLD = 500
+_LONGEST_MESSAGE = 500
 """Characters of a counter-example."""
 
 
@@ -462,8 +468,8 @@ async def run_split(
     name = f"{demanded.input} may be split: {demanded.words}"
     outputs = [spec.name for spec in program.outputs if spec.type == "DataFrame"]
     if not outputs or len(outputs) < len(program.outputs):
-        told = "only tables can be put together from pieces, and it returns something else"
-        return (CheckOutcome(name=name, passed=False, message=told),)
+        message = "only tables can be put together from pieces, and it returns something else"
+        return (CheckOutcome(name=name, passed=False, message=message),)
 
     def work(worker: Worker) -> list[Split]:
         side = Side("the function", worker, program)
@@ -477,5 +483,5 @@ async def run_split(
         order = "counts" if any(split.ordered for split in found) else "does not count"
         message = f"{sum(split.comparisons for split in found)} comparisons; the order of rows {order}"
         return (CheckOutcome(name=name, passed=True, message=message),)
-    told = redaction.words(against.counterexample, _TOLD)
-    return (CheckOutcome(name=name, passed=False, message=told or "pieces give another answer than the whole"),)
+    message = redaction.words(against.counterexample, _LONGEST_MESSAGE)
+    return (CheckOutcome(name=name, passed=False, message=message or "pieces give another answer than the whole"),)

@@ -1,16 +1,17 @@
 """Variations of a sample: the same columns, other rows. The seed is fixed, so they are reproducible.
 
 A variation keeps what is true of every row of the sample: which columns are never missing or never repeat, and the
-order of its rows. One that does not keep it is *outside*: its name begins with "if", and a difference on it is told,
+order of its rows. One that does not keep it is *outside*: its name begins with "if", and a difference on it is shown,
 but is no evidence against the function.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -29,7 +30,7 @@ TABLES = 4
 """The maximum number of tables that are varied, the largest first."""
 
 _MANY = 8
-"""Rows from which on it is no chance that whole numbers never repeat, or are in order."""
+"""From this many rows on, it is not by chance that whole numbers never repeat, or are in order."""
 
 _FEW = 2
 
@@ -41,6 +42,8 @@ _MIXED = 400
 
 Tables = dict[str, Any]
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True)
 class Variation:
@@ -49,7 +52,7 @@ class Variation:
     Args:
         name: what it is, such as "with half of the rows", or "if a key came twice" if it is outside.
         general: the same without the name of a column; "" if `name` has none.
-        has_new_texts: whether texts were made up. A function may read them, such as the lines of a log, and rightly
+        has_new_texts: whether it has synthetic texts. A function may read them, such as the lines of a log, and rightly
             refuse those, so an error there is no evidence.
     """
 
@@ -83,7 +86,7 @@ class Profile:
     keys: frozenset[int]
     gaps: frozenset[int]
     is_ordered: bool
-    has_twins: bool
+    has_duplicates: bool
     pair: frozenset[int] = frozenset()
 
     @classmethod
@@ -93,7 +96,7 @@ class Profile:
         keys = frozenset(place for place, column in columns if _is_key(column))
         gaps = frozenset(place for place, column in columns if column.isna().any())
         is_ordered = any(is_sorted(column) for _, column in columns)
-        return cls(keys, gaps, is_ordered, not keys and _has_twins(table), frozenset() if keys else _pair(columns))
+        return cls(keys, gaps, is_ordered, not keys and _has_duplicates(table), frozenset() if keys else _pair(columns))
 
 
 def _pair(columns: list[tuple[int, Any]]) -> frozenset[int]:
@@ -181,7 +184,7 @@ class _Varied:
         if self._profile.keys:
             name = f"if a key{self._of} came twice"
         else:
-            name = f"with doubled rows{self._of}" if self._profile.has_twins else f"if a row{self._of} came twice"
+            name = f"with doubled rows{self._of}" if self._profile.has_duplicates else f"if a row{self._of} came twice"
         yield self._with_rows(name, rows)
 
     def _with_gaps(self) -> Iterator[Variation]:
@@ -230,7 +233,7 @@ class _Varied:
             yield Variation(name, {**self._base, other: taken(self._base[other], rows)})
 
 
-def stretched(tables: Mapping[str, Any], name: str, rows: int) -> Iterator[Variation]:
+def split_variations(tables: Mapping[str, Any], name: str, rows: int) -> Iterator[Variation]:
     """Further variations of one table, for a function that is compared on the whole and on pieces."""
     base = trimmed_tables(tables)
     table, random = base[name], np.random.default_rng(SEED)
@@ -441,7 +444,7 @@ def is_sorted(column: Any) -> bool:
         return False  # values that have no order
 
 
-def _has_twins(table: Any) -> bool:
+def _has_duplicates(table: Any) -> bool:
     frame = _as_frame(table)
     places = [at for at, dtype in enumerate(frame.dtypes) if getattr(dtype, "kind", "O") not in "fc"]
     try:
@@ -512,3 +515,99 @@ def _are_equal(one: Tables, other: Tables) -> bool:
         return all(one[name].equals(other[name]) for name in one)
     except (TypeError, ValueError):
         return False  # nested values
+
+
+# Small parts of a sample, and a sample several times as large
+
+LEAST_PART_ROWS, MOST_PART_ROWS = 3, 20
+"""The numbers of rows of a small part."""
+
+LEAST_TIMES = 3
+"""How many times as large a large sample is, at least."""
+
+ENLARGED_ROWS = 20_000
+"""The maximum number of rows of an enlarged table."""
+
+
+@dataclass
+class VariedSample:
+    """A sample with its variations and small parts. They are made once, for all who run a function on them.
+
+    Args:
+        tables: the tables of the sample, by input name.
+        count: the number of small parts.
+    """
+
+    tables: Mapping[str, Any]
+    count: int = 0
+    _made: dict[str, Any] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def trimmed(self) -> Tables:
+        """The tables, each with at most `ROWS` rows."""
+        return self._once("trimmed", lambda: trimmed_tables(self.tables))
+
+    @property
+    def variations(self) -> tuple[Variation, ...]:
+        """The variations, those inside of the profile first."""
+        return self._once("variations", lambda: tuple(variations(self.tables)))
+
+    @property
+    def parts(self) -> tuple[Tables, ...]:
+        """Its small parts, `count` of them."""
+        return self._once("parts", lambda: tuple(small_parts(self.tables, self.count)))
+
+    def larger(self, more_than: int) -> Variation | None:
+        """The sample with its largest table several times as large; None if that cannot be made."""
+        return self._once(f"larger, {more_than}", lambda: larger(self.tables, more_than))
+
+    def _once(self, name: str, make: Callable[[], T]) -> T:
+        with self._lock:
+            if name not in self._made:
+                self._made[name] = make()
+            made: T = self._made[name]
+            return made
+
+
+def small_parts(tables: Mapping[str, Any], count: int) -> Iterator[Tables]:
+    """Random rows of the largest table, in their order, with the rows of other tables that match them."""
+    base = trimmed_tables(tables)
+    name = main_table(base)
+    rows = len(base[name]) if name else 0
+    if rows <= LEAST_PART_ROWS:
+        return
+    random = np.random.default_rng(SEED)
+    for _ in range(count):
+        size = int(random.integers(LEAST_PART_ROWS, min(MOST_PART_ROWS, rows - 1) + 1))
+        yield with_rows(base, name, np.sort(random.choice(rows, size, replace=False)))
+
+
+def larger(tables: Mapping[str, Any], more_than: int = 0) -> Variation | None:
+    """The sample with its largest table several times as large; None if that cannot be made.
+
+    The times of the rows that are added are later, and their keys are new, so that they are rows as the sample could
+    have.
+    """
+    base = trimmed_tables(tables)
+    name = main_table(base)
+    table = base[name] if name else None
+    if not isinstance(table, pd.DataFrame) or table.empty or not isinstance(table.index, pd.RangeIndex):
+        return None
+    times = max(LEAST_TIMES, min(more_than + 1, ENLARGED_ROWS) // len(table) + 1)
+    profile = Profile.of(tables[name])
+    others = {
+        column for other, one in base.items() if other != name and isinstance(one, pd.DataFrame) for column in one
+    }
+    moved = {place for place, dtype in enumerate(table.dtypes) if dtype.kind == "M"} | profile.keys
+    whole = enlarged(table, times * len(table), moved)
+    if not whole.dtypes.equals(table.dtypes):
+        return None
+    is_new = profile.has_duplicates or any(
+        not whole.iloc[len(table) :, at].isin(table.iloc[:, at]).all() for at in moved
+    )
+    is_new = is_new and not any(table.columns[place] in others for place in profile.keys)
+    what = "with many times as many rows" if times > LEAST_TIMES else "with three times as many rows"
+    of = "" if len(base) == 1 else f" of {name}"
+    words = f"{what}{of}" if is_new else f"if all rows{of} came {times} times"
+    return Variation(words, {**base, name: whole}, has_new_texts=any(table.dtypes.iloc[at].kind == "O" for at in moved))

@@ -1,4 +1,4 @@
-"""The agent of one generation: its session, its workspace, and the engine's part of its tools."""
+"""The agent of one generation: its session, its workspace, and what its tools need from the engine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from autocoder_jupyter.engines.claude.prompts import PACKAGES, SOLUTION, TESTS
 from autocoder_jupyter.engines.claude.service import Service, plain_name
 from autocoder_jupyter.engines.claude.session import Session
 from autocoder_jupyter.engines.claude.suite_watch import SuiteWatch
-from autocoder_jupyter.engines.claude.toolbox import Hands, Toolbox
+from autocoder_jupyter.engines.claude.toolbox import Toolbox, ToolCallbacks
 from autocoder_jupyter.errors import InvalidRequest, UnusableAnswer
 from autocoder_jupyter.models.protocol import ModelConfig
 from autocoder_jupyter.redaction.masking import Masker
@@ -30,30 +30,31 @@ from autocoder_jupyter.types import TestFailure, Trace
 from autocoder_jupyter.untrusted.parsing import complaint
 from autocoder_jupyter.versions.request_fields import content_key
 
-# The text about a run of its tests that the agent gets. Our runner replaces pytest's command.
+# Test runs as text
+#
+# Our runner replaces pytest's command.
 
-
-MOST_TOLD = 8
+MOST_MESSAGES = 8
 """The number of failing tests whose messages are included; of the others, only the names."""
 
-WAS_RUN = (
+HOW_IT_RAN = (
     "(tests.py was run as it is when it counts: by a runner of its own, tests and function in separate processes, "
     "without conftest.py, plugins and options.)"
 )
 
 
-def told_of(run: TestRun, suite: TestSuite) -> str:
+def test_run_text(run: TestRun, suite: TestSuite) -> str:
     """The outcomes of the tests as text.
 
     The tests make their own values, so the text has none of the user's data. What looks private is masked anyway.
     """
     if run.collection_error:
-        return f"tests.py cannot be run:\n{_masked(run.collection_error)}\n{WAS_RUN}"
+        return f"tests.py cannot be run:\n{_masked(run.collection_error)}\n{HOW_IT_RAN}"
     failing = [outcome for outcome in run.outcomes if outcome.outcome != "passed"]
-    lines = [f"{len(run.outcomes) - len(failing)} of {len(suite.ids)} tests passed. {WAS_RUN}"]
-    for outcome in failing[:MOST_TOLD]:
+    lines = [f"{len(run.outcomes) - len(failing)} of {len(suite.ids)} tests passed. {HOW_IT_RAN}"]
+    for outcome in failing[:MOST_MESSAGES]:
         lines.append(f"\n{outcome.outcome.upper()} {outcome.id}\n{_masked(outcome.message)}".rstrip())
-    if more := failing[MOST_TOLD:]:
+    if more := failing[MOST_MESSAGES:]:
         lines.append(f"\nFailing too: {', '.join(outcome.id for outcome in more)}")
     return "\n".join(lines)
 
@@ -62,12 +63,14 @@ def _masked(text: str) -> str:
     return shortened(Masker().mask(text))
 
 
+# The agent
+
 REMINDERS = 2
 """How many times in a row the agent is asked for a missing file."""
 
 
 class Agent:
-    """An agent with its own files. `begin` starts a session; `go_on` sends another message in it.
+    """An agent with its own files. `begin` starts a session; `go_on` sends failures to it.
 
     Args:
         model: the model, its key and its address.
@@ -157,20 +160,20 @@ class Agent:
             on_send=setup.services.add_sent,
             listener=SessionListener(
                 begun=lambda turn: setup.emit(TurnBegun(turn, turns)),
-                said=lambda turn, text: setup.emit(AgentSaid(turn, text)),
+                streamed=lambda turn, text: setup.emit(AgentSaid(turn, text)),
                 exchanged=setup.talk.note,
                 retrying=lambda reason, seconds: setup.emit(Retrying(gateway.stage, reason, seconds)),
                 charged=lambda usage: setup.talk.charged(gateway.stage, usage),
             ),
         )
-        hands = Hands(
+        callbacks = ToolCallbacks(
             ready=self._ready,
-            test=self._tested,
+            test=self._run_tests,
             changed=self._changed,
             failed=gateway.stop,
         )
         name = content_key(self._model.model, system, question)
-        toolbox = Toolbox(setup, self._workspace, hands, name, lambda: gateway.turn)
+        toolbox = Toolbox(setup, self._workspace, callbacks, name, lambda: gateway.turn)
         session = Session(gateway, toolbox.tools, system, plain_name(self._model.model))
         self._running = gateway, toolbox, session
         await session.start()
@@ -191,7 +194,7 @@ class Agent:
             return f"there is no {SOLUTION}"
         if problem := interface_problem(self.code, self._state.brief.plan):
             return f"{SOLUTION} does not keep to the interface: {problem}"
-        return self._declare() or ("" if self._setup.config.skip_tests else self._tests_problem())
+        return self._declare_packages() or ("" if self._setup.config.skip_tests else self._tests_problem())
 
     def _tests_problem(self) -> str:
         if self._workspace.text(TESTS) is None:
@@ -202,7 +205,7 @@ class Agent:
             return f"{TESTS} does not parse: {complaint(error)}"
         return f"{TESTS} proves nothing: {problem}".rstrip(".") if problem else ""
 
-    def _declare(self) -> str:
+    def _declare_packages(self) -> str:
         """Note the packages that it names. Returns what is wrong with them or with its imports, or ""."""
         sources = {path: text for path in (SOLUTION, TESTS) if (text := self._workspace.text(path))}
         if problem := stray_import(sources, self._workspace.files):
@@ -222,7 +225,7 @@ class Agent:
         wanted = (self._state.sources, self._workspace.text(PACKAGES))
         if wanted == self._provided:
             return ""
-        if problem := self._declare():
+        if problem := self._declare_packages():
             return problem
         lacking = await self._packages.provide(self._state.brief.plan, self._state.sources)
         if lacking is not None:
@@ -230,7 +233,7 @@ class Agent:
         self._provided = wanted
         return ""
 
-    async def _tested(self) -> Observation:
+    async def _run_tests(self) -> Observation:
         """Run its tests with the same runner as an attempt."""
         if self._setup.config.skip_tests:
             return Observation("No tests are wanted for this function, so none are run.", ok=False)
@@ -240,7 +243,7 @@ class Agent:
         run = await self._setup.session.work_with_two(
             lambda worker, callee: worker.test(program, TestSpec(suite.source, suite.ids), callee=callee)
         )
-        return Observation(told_of(run, suite), ok=run.passed)
+        return Observation(test_run_text(run, suite), ok=run.passed)
 
 
 def stray_import(sources: Mapping[str, str], paths: Iterable[str]) -> str:

@@ -54,8 +54,7 @@ from autocoder_jupyter.engines.claude.shell import (
 from autocoder_jupyter.sandbox.workspace.workspace import LONGEST_COMMAND, NotConfined, confined
 from autocoder_jupyter.untrusted.parsing import TooLong, parse
 
-# Classifies a call that runs a Python program by the program's source.
-
+# Python programs
 
 _STARTS_A_SHELL = re.compile(r"os\.(?:system|popen)|subprocess\.get(?:status)?output")
 _STARTS_A_COMMAND = re.compile(
@@ -176,6 +175,8 @@ def _name_of(node: ast.expr | None, names: dict[str, str]) -> str:
     return ".".join([names.get(node.id, node.id), *parts])
 
 
+# Tool calls
+
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 _RUN_LATER = re.compile(r"\$\{[^}]*@[PA]")
 """An expansion that is read as a command."""
@@ -272,45 +273,45 @@ class _Judge:
         return judgement
 
     def _named(self, name: str, arguments: Sequence[Word], command: Command) -> Judgement:
-        said = [word.text for word in arguments]
-        if any(NAMES_A_PROGRAM.match(word) for word in said) and name in ("env", *LISTS_VARIABLES):
+        texts = [word.text for word in arguments]
+        if any(NAMES_A_PROGRAM.match(word) for word in texts) and name in ("env", *LISTS_VARIABLES):
             return UNREAD
         if name in WRAPPERS:
             return self._wrapped(name, arguments, command)
-        if name.startswith("pip") and {*said[:1]} & LOOKS_AT_PACKAGES:
+        if name.startswith("pip") and {*texts[:1]} & LOOKS_AT_PACKAGES:
             return SAFE
         if name in KNOWN:
             return worst([KNOWN[name], *_paths(name, arguments)])
-        if (name == "git" and GIT_REACHES_OUT & {*said}) or (name, *said[:1]) == ("openssl", "s_client"):
+        if (name == "git" and GIT_REACHES_OUT & {*texts}) or (name, *texts[:1]) == ("openssl", "s_client"):
             return NETWORK
-        if (name in LISTS_VARIABLES and {*said} <= {"-p", "-x"}) or (name, *said) == ("compgen", "-v"):
+        if (name in LISTS_VARIABLES and {*texts} <= {"-p", "-x"}) or (name, *texts) == ("compgen", "-v"):
             return VARIABLES
-        return worst([*_paths(name, arguments), self._started(name, said, command)])
+        return worst([*_paths(name, arguments), self._started(name, texts, command)])
 
-    def _started(self, name: str, said: list[str], command: Command) -> Judgement:
+    def _started(self, name: str, texts: list[str], command: Command) -> Judgement:
         """Classify the program that a command starts because of its arguments or its input."""
         if name in SHELLS:
-            return self._shell(said, command)
+            return self._shell(texts, command)
         if PYTHON.fullmatch(name):
-            return self._python(said, command)
+            return self._python(texts, command)
         if name == "coverage":
-            return self._python(_behind_options(said), command)
+            return self._python(_after_options(texts), command)
         if name == "eval":
-            return self.text(" ".join(said))
-        if name in ("source", ".") and said:
-            return self._script(said[0], shell=True)
-        if name == "trap" and said:
-            return self.text(said[0])
+            return self.text(" ".join(texts))
+        if name in ("source", ".") and texts:
+            return self._script(texts[0], shell=True)
+        if name == "trap" and texts:
+            return self.text(texts[0])
         if name == "alias":
-            return worst([self.text(word.partition("=")[2]) for word in said])
+            return worst([self.text(word.partition("=")[2]) for word in texts])
         if name == "find":
-            return worst([self._words([*map(Word, part)], command) for part in _executed(said)])
+            return worst([self._words([*map(Word, part)], command) for part in _executed(texts)])
         if name not in INERT:
             return SAFE if name in self._functions else unknown(name)
-        if name == "git" and not GIT_IS_INERT.fullmatch(next(iter(said), "help")):
-            return unknown(" ".join([name, *said[:1]]))
+        if name == "git" and not GIT_IS_INERT.fullmatch(next(iter(texts), "help")):
+            return unknown(" ".join([name, *texts[:1]]))
         pattern = STARTS_COMMANDS.get(name)
-        if pattern and any(pattern.search(text) for word in said for text in (word, self._content(word) or "")):
+        if pattern and any(pattern.search(text) for word in texts for text in (word, self._content(word) or "")):
             return Judgement("denied", f"{name} starts other programs here; run them by themselves")
         return SAFE
 
@@ -333,20 +334,20 @@ class _Judge:
         piped = Command(document=command.document, piped=command.piped or name in ("xargs", "parallel"))
         return self._words(rest, piped)
 
-    def _shell(self, said: list[str], command: Command) -> Judgement:
-        for place, word in enumerate(said):
+    def _shell(self, texts: list[str], command: Command) -> Judgement:
+        for place, word in enumerate(texts):
             if not word.startswith(("-", "+")):
                 return self._script(word, shell=True)
             if word.startswith(("--rcfile", "--init-file")):
                 return UNREAD
             if re.fullmatch(r"-\w*c", word):
-                return self.text(said[place + 1]) if place + 1 < len(said) else UNREAD
+                return self.text(texts[place + 1]) if place + 1 < len(texts) else UNREAD
             if word == "--version":
                 return SAFE
         return UNREAD if command.document is None else self.text(command.document)
 
-    def _python(self, said: list[str], command: Command) -> Judgement:
-        rest = list(said)
+    def _python(self, texts: list[str], command: Command) -> Judgement:
+        rest = list(texts)
         while rest:
             word = rest.pop(0)
             if found := re.fullmatch(r"-[a-zA-Z]*?([cm])(.*)", word, re.DOTALL):
@@ -369,7 +370,7 @@ class _Judge:
         if name in ("http.server", "webbrowser", "smtpd", "ftplib", "telnetlib"):
             return NETWORK
         if top in RUN_MODULES:
-            return self._python(_behind_options(rest), command)
+            return self._python(_after_options(rest), command)
         if top in INERT_MODULES:
             return SAFE
         path = name.replace(".", "/")
@@ -399,16 +400,16 @@ class _Judge:
         return self._files[path].decode("utf-8", "replace")
 
 
-def _behind_options(said: list[str]) -> list[str]:
+def _after_options(texts: list[str]) -> list[str]:
     """The module or the first script that a profiler or debugger runs."""
-    return said[said.index("-m") :] if "-m" in said else [word for word in said if word.endswith(".py")]
+    return texts[texts.index("-m") :] if "-m" in texts else [word for word in texts if word.endswith(".py")]
 
 
-def _executed(said: list[str]) -> Iterator[list[str]]:
+def _executed(texts: list[str]) -> Iterator[list[str]]:
     """The commands that `find` runs."""
-    for place, word in enumerate(said):
+    for place, word in enumerate(texts):
         if word in ("-exec", "-execdir", "-ok", "-okdir"):
-            rest = said[place + 1 :]
+            rest = texts[place + 1 :]
             yield rest[: next((end for end, one in enumerate(rest) if one in (";", "+")), len(rest))]
 
 

@@ -42,8 +42,9 @@ from autocoder_jupyter.request import CachePolicy
 from autocoder_jupyter.types import Exchange, Usage
 from autocoder_jupyter.types.records import StageName
 
-# A small HTTP server on the loopback, for one program that asks one question at a time.
-
+# The server
+#
+# It listens on the loopback, for one program that asks one question at a time.
 
 MOST_BYTES = 64 * 2**20
 """The maximum number of bytes of a question."""
@@ -134,8 +135,8 @@ async def _send_message(writer: StreamWriter, message: wire.Message, model: str,
         await _send(writer, 200, json.dumps(wire.whole_message(message, model)).encode())
 
 
-def _error(kind: str, said: str) -> bytes:
-    return json.dumps({"type": "error", "error": {"type": kind, "message": said}}).encode()
+def _error(kind: str, message: str) -> bytes:
+    return json.dumps({"type": "error", "error": {"type": kind, "message": message}}).encode()
 
 
 async def _send(writer: StreamWriter, status: int, body: bytes, kind: str = "application/json") -> None:
@@ -144,12 +145,14 @@ async def _send(writer: StreamWriter, status: int, body: bytes, kind: str = "app
     await writer.drain()
 
 
-_LEAST_THOUGHT = 1024
+# The gateway
+
+_LEAST_THINKING = 1024
 _CACHE_SURCHARGE = 0.25
 """The extra charge for input that a service writes to its cache, as a factor."""
 
 STEP = "agent answer"
-"""The journal's name for an answer in the form that the program gets. The exchange beside it is for the user."""
+"""The journal's name for an answer in the form that the program gets. Its exchange is recorded too, for the user."""
 
 _numbers = itertools.count(10**9)  # so that they differ from the numbers of other requests
 
@@ -160,20 +163,20 @@ class SessionListener:
 
     Args:
         begun: called with the number of a turn when it begins.
-        said: called with the turn and a piece of text.
+        streamed: called with the turn and a piece of text.
         retrying: called after a transient fault of the service, with the reason and the seconds until the next try.
         charged: called with the usage of an answer that is not complete.
     """
 
     begun: Callable[[int], None]
-    said: Callable[[int, str], None]
+    streamed: Callable[[int, str], None]
     exchanged: Callable[[Exchange], None]
     retrying: Callable[[str, float], None]
     charged: Callable[[Usage], None]
 
 
 class Gateway:
-    """The gateway. It answers between `start` and `close`.
+    """Answers the program's questions between `start` and `close`.
 
     Args:
         service: answers questions that are not in the journal.
@@ -202,9 +205,9 @@ class Gateway:
         self._most_turns = most_turns
         self._on_send = on_send
         self._listener = listener
-        self._patience = RetryPolicy()
+        self._retries = RetryPolicy()
         self._reachable = False
-        self._known = 0  # number of recorded messages of the session
+        self._messages_recorded = 0  # number of recorded messages of the session
         self.token = secrets.token_hex(16)
         self._server = Loopback(self._answer, self.token)
         self.turn = 0
@@ -235,16 +238,16 @@ class Gateway:
         """The answer to one question."""
         try:
             asked = {**wire.without_additions(body), "model": plain_name(self._service.config.model)}
-            return await self._turned(asked, headers)
+            return await self._answer_turn(asked, headers)
         except AutocodeError as error:
             self.stop(error)
             raise
         except Exception as error:
-            told = ModelError("The Claude backend failed while it asked the model.", why=f"{error!r}"[:400])
-            self.stop(told)
-            raise told from error
+            fault = ModelError("The Claude backend failed while it asked the model.", why=f"{error!r}"[:400])
+            self.stop(fault)
+            raise fault from error
 
-    async def _turned(self, body: dict[str, Any], headers: Mapping[str, str]) -> wire.Message:
+    async def _answer_turn(self, body: dict[str, Any], headers: Mapping[str, str]) -> wire.Message:
         if self.turn >= self._most_turns:
             raise BudgetSpent(
                 f"The agent has used its {self._most_turns} turns.",
@@ -253,8 +256,8 @@ class Gateway:
             )
         self.turn += 1
         self._listener.begun(self.turn)
-        key, new = wire.request_key(body), body["messages"][self._known :]
-        self._known = len(body["messages"])
+        key, new = wire.request_key(body), body["messages"][self._messages_recorded :]
+        self._messages_recorded = len(body["messages"])
         if (message := self._replayed(key)) is not None:
             return message
         if self._locked:
@@ -263,7 +266,7 @@ class Gateway:
                 hint="Run it once without --locked (or AUTOCODE_LOCKED), and keep the .autocode folder.",
             )
         began = time.monotonic()
-        answer, room = await self._asked(body, headers, key, new)
+        answer, room = await self._ask_service(body, headers, key, new)
         message = answer.message
         exchange = Exchange(
             stage=self.stage,
@@ -294,11 +297,11 @@ class Gateway:
             return None
         for block in message.blocks:
             if block["type"] == "text":
-                self._listener.said(self.turn, str(block.get("text") or ""))
+                self._listener.streamed(self.turn, str(block.get("text") or ""))
         self._listener.exchanged(recorded.as_replayed().model_copy(update={"stage": self.stage}))
         return message
 
-    async def _asked(
+    async def _ask_service(
         self, body: dict[str, Any], headers: Mapping[str, str], key: str, new: list[Any]
     ) -> tuple[Arrived, int]:
         """Ask the service until it answers; transient faults are retried. Returns also the tokens that were granted."""
@@ -312,44 +315,44 @@ class Gateway:
         worst = await call_blocking(lambda: worst_case(texts, tools, asked, config, litellm))
         failures, started = 0, time.monotonic()
         while True:
-            tab = SummingMeter(self._allowing(key))
+            meter = SummingMeter(self._meter_for(key))
             try:
-                async with tab.reserve(worst) as grant:
+                async with meter.reserve(worst) as grant:
                     sent = within(body, grant.room)
-                    body_told = {**sent, "messages": new, "messages_before": len(body["messages"]) - len(new)}
+                    body_as_recorded = {**sent, "messages": new, "messages_before": len(body["messages"]) - len(new)}
                     number = next(_numbers)
-                    self._on_send(SentRequest(self.stage, key, place(self._service.url), body_told, number))
-                    intake = IncomingAnswer(AnswerLimits.of(config), grant, worst, len(texts[0]["content"]) // 4 + 1)
-                    answer = await receive(self._service, sent, headers, intake, self._say)
+                    self._on_send(SentRequest(self.stage, key, place(self._service.url), body_as_recorded, number))
+                    incoming = IncomingAnswer(AnswerLimits.of(config), grant, worst, len(texts[0]["content"]) // 4 + 1)
+                    answer = await receive(self._service, sent, headers, incoming, self._stream)
                     if not answer.is_charged:
-                        answer = replace(answer, usage=self._priced(answer, litellm))
+                        answer = replace(answer, usage=self._usage_with_cost(answer, litellm))
                         grant.spend(answer.usage)
                     return answer, grant.room
             except (Refusal, ResponseFault) as raised:
-                fault = self._service.judged(raised, litellm)
+                fault = self._service.meaning_of(raised, litellm)
                 if isinstance(fault, ModelError):
                     raise fault from raised
                 failures += 1
                 elapsed = time.monotonic() - started
-                pause = self._patience.pause(failures, elapsed, fault.retry_after, fault.tries)
+                pause = self._retries.pause(failures, elapsed, fault.retry_after, fault.tries)
                 if pause is None:
                     raise self._unavailable(fault, failures) from raised
                 self._listener.retrying(fault.reason, pause)
                 await asyncio.sleep(pause)
             finally:
-                if sys.exception() is not None and tab.spent != Usage():  # also a cancel
-                    self._listener.charged(tab.spent)
+                if sys.exception() is not None and meter.spent != Usage():  # also a cancel
+                    self._listener.charged(meter.spent)
 
-    def _allowing(self, key: str) -> Meter:
+    def _meter_for(self, key: str) -> Meter:
         """The meter for a question. If its answer was cut off before, only a longer one is allowed."""
         recorded = self._journal.find(key) if self._policy == "auto" else None
         is_cut_off = recorded is not None and recorded.finish_reason == CUT_OFF
         return OnlyLonger(self._meter, recorded) if recorded is not None and is_cut_off else self._meter
 
-    def _say(self, piece: str) -> None:
-        self._listener.said(self.turn, piece)
+    def _stream(self, piece: str) -> None:
+        self._listener.streamed(self.turn, piece)
 
-    def _priced(self, answer: Arrived, litellm: Any) -> Usage:
+    def _usage_with_cost(self, answer: Arrived, litellm: Any) -> Usage:
         """The usage of a complete answer with its cost. If the service does not count, the cost is unknown."""
         counted, config = answer.usage, self._service.config
         if counted.cost is None:
@@ -382,6 +385,6 @@ def within(body: Mapping[str, Any], room: int) -> dict[str, Any]:
     if room < asked and isinstance(thinking, dict) and "budget_tokens" in thinking:
         thoughts = min(int(thinking["budget_tokens"]), room // 2)
         shortened["thinking"] = {**thinking, "budget_tokens": thoughts}
-        if thoughts < _LEAST_THOUGHT:
+        if thoughts < _LEAST_THINKING:
             shortened["thinking"] = {"type": "disabled"}
     return shortened

@@ -15,7 +15,7 @@ from autocoder_jupyter.concurrency.background import Pauses, call_blocking
 from autocoder_jupyter.engines.claude import wire
 from autocoder_jupyter.errors import InvalidRequest, ModelError
 from autocoder_jupyter.models import catalogue, preflight
-from autocoder_jupyter.models import response as plain_answer
+from autocoder_jupyter.models import response as model_response
 from autocoder_jupyter.models.faults import NoAnswer, Silent, TransientFault, WebPage, judge
 from autocoder_jupyter.models.protocol import AnswerLimits, ModelConfig
 from autocoder_jupyter.models.response import IncomingAnswer
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 
 _PREFIX = "anthropic/"
-_USUAL = "https://api.anthropic.com"
-_ADDRESSES = ("ANTHROPIC_API_BASE", "ANTHROPIC_BASE_URL")
+_DEFAULT_ADDRESS = "https://api.anthropic.com"
+_ADDRESS_VARIABLES = ("ANTHROPIC_API_BASE", "ANTHROPIC_BASE_URL")
 _PASSED_ON = ("anthropic-version", "anthropic-beta")
 """Headers of the program that are passed to the service."""
 
-_HEADERS = ("headers", "extra_headers")
+_HEADER_PARAMETERS = ("headers", "extra_headers")
 """Parameters of litellm that contain headers."""
 
 _CONNECT_SECONDS = 20.0
@@ -67,8 +67,8 @@ class Refusal(Exception):
         status: the HTTP status; None if the service was not reached.
     """
 
-    def __init__(self, said: str, status: int | None = None, headers: Mapping[str, str] | None = None) -> None:
-        super().__init__(said)
+    def __init__(self, message: str, status: int | None = None, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(message)
         self.status_code = status
         self.litellm_response_headers = headers or {}  # `judge` reads the time to wait from this attribute
 
@@ -88,7 +88,9 @@ class Service:
         """The address of requests."""
         given = (self.config.params.get("api_base"), self.config.params.get("base_url"), self.config.api_base)
         known = next((str(address) for address in given if address), "")
-        base = known or next((os.environ[name] for name in _ADDRESSES if os.environ.get(name)), _USUAL)
+        base = known or next(
+            (os.environ[name] for name in _ADDRESS_VARIABLES if os.environ.get(name)), _DEFAULT_ADDRESS
+        )
         base = base.rstrip("/").removesuffix("/v1/messages").removesuffix("/v1")
         return f"{base}/v1/messages"
 
@@ -110,7 +112,7 @@ class Service:
 
     def _own_headers(self) -> dict[str, str]:
         """The user's headers, as in litellm's parameters."""
-        given = (self.config.params.get(name) for name in _HEADERS)
+        given = (self.config.params.get(name) for name in _HEADER_PARAMETERS)
         return {str(name): str(value) for one in given if isinstance(one, Mapping) for name, value in one.items()}
 
     @asynccontextmanager
@@ -130,7 +132,7 @@ class Service:
         except httpx.HTTPError as error:
             raise Refusal(f"Connection error: {error}") from error
 
-    def judged(self, fault: Exception, litellm: ModuleType) -> TransientFault | ModelError:
+    def meaning_of(self, fault: Exception, litellm: ModuleType) -> TransientFault | ModelError:
         """The meaning of a refusal or another fault: a transient one, or an error for the user."""
         if isinstance(fault, Refusal) and fault.status_code is None:
             return TransientFault("no connection to the service")
@@ -145,13 +147,15 @@ async def _refusal(response: httpx.Response) -> Refusal:
             break
     text = body[:LONGEST_REFUSAL].decode("utf-8", "replace")
     with suppress(ValueError):
-        told = json.loads(text)
-        error = told.get("error") if isinstance(told, dict) else None
+        reply = json.loads(text)
+        error = reply.get("error") if isinstance(reply, dict) else None
         text = str(error.get("message") or text) if isinstance(error, dict) else text
     return Refusal(text, response.status_code, dict(response.headers))
 
 
-# Reads one answer of the service. What arrived is used if the answer is complete, and counted in any case.
+# One answer
+#
+# What arrived is used if the answer is complete, and counted in any case.
 
 
 @dataclass(frozen=True)
@@ -176,39 +180,39 @@ async def receive(
     service: Service,
     body: Mapping[str, Any],
     headers: Mapping[str, str],
-    intake: IncomingAnswer,
+    incoming: IncomingAnswer,
     on_text: Callable[[str], None],
 ) -> Arrived:
     """Send a request, and read its answer. What an incomplete answer used is charged to the grant."""
     message, error = wire.Message(), None
     try:
-        async with intake.arriving():
-            await _read(service, {**body, "stream": True}, headers, message, intake, on_text)
+        async with incoming.arriving():
+            await _read(service, {**body, "stream": True}, headers, message, incoming, on_text)
     except asyncio.CancelledError:
-        intake.charge(message.asked, message.said)
+        incoming.charge(message.question_tokens, message.answer_tokens)
         raise
     except Exception as raised:
         error = raised
-    raw = intake.raw.body
+    raw = incoming.raw.body
     if not message.stop_reason and raw:  # a service that does not stream
         whole = await call_blocking(lambda: wire.message_of(raw))
         if whole is not None:
             message = whole
-            intake.note(message.size)
+            incoming.note(message.size)
             on_text(message.text)
     message.repair()
     if message.stop_reason:
-        usage = intake.counted(message.asked, message.said)
+        usage = incoming.counted(message.question_tokens, message.answer_tokens)
         cut_off = "The service stopped it at its maximum length." if message.stop_reason == "max_tokens" else ""
         return Arrived(message, message.with_cached(usage), cut_off=cut_off)
-    usage = intake.charge(message.asked, message.said)
-    if intake.stopped and not usage.output_tokens:
-        raise NoAnswer(intake.stopped) from error
-    if intake.stopped:
-        return Arrived(message, usage, is_charged=True, cut_off=intake.stopped, limit=intake.limit)
-    if intake.was_silent:
+    usage = incoming.charge(message.question_tokens, message.answer_tokens)
+    if incoming.stopped and not usage.output_tokens:
+        raise NoAnswer(incoming.stopped) from error
+    if incoming.stopped:
+        return Arrived(message, usage, is_charged=True, cut_off=incoming.stopped, limit=incoming.limit)
+    if incoming.was_silent:
         raise Silent(AnswerLimits.of(service.config).silence) from error
-    if (title := plain_answer.page_title(raw)) is not None:
+    if (title := model_response.page_title(raw)) is not None:
         raise WebPage(title) from error
     raise error or _broke_off()
 
@@ -218,7 +222,7 @@ async def _read(
     body: Mapping[str, Any],
     headers: Mapping[str, str],
     message: wire.Message,
-    intake: IncomingAnswer,
+    incoming: IncomingAnswer,
     on_text: Callable[[str], None],
 ) -> None:
     reader, pauses, text = wire.EventReader(), Pauses(), TextPieces()
@@ -231,7 +235,7 @@ async def _read(
                     raise Refusal(str(event.get("error")), 529)
                 if piece := text.take(message.take(event)):
                     on_text(piece)
-                intake.take(wire.content_size(event))
+                incoming.take(wire.content_size(event))
                 if event.get("type") == "message_stop":
                     return
             await pauses.pause_when_due()

@@ -27,8 +27,9 @@ from autocoder_jupyter.models.library import collecting_rarely
 from autocoder_jupyter.sandbox.temporary_folder import remove_abandoned, temporary_folder
 from autocoder_jupyter.untrusted.parsing import visible_block
 
-# Checks that the Claude Agent SDK and its program are installed, without importing them.
-
+# Installation
+#
+# It is checked without importing the SDK.
 
 _PIP = 'pip install "autocoder-jupyter[agent]"'
 
@@ -77,17 +78,17 @@ def _origin() -> str | None:
     return None
 
 
-# Runs the program of the Claude Agent SDK in its own folders, and with few environment variables.
+# The program's folders and environment
 #
 # The SDK passes all environment variables of the kernel to its program; its option `env` only adds variables. So the
 # SDK starts a launcher of this package, which replaces itself by the program with only the variables on a list.
 
 
-_OF_THE_SYSTEM = ("LANG", "LC_ALL", "TZ")
+_SYSTEM_VARIABLES = ("LANG", "LC_ALL", "TZ")
 """Variables that keep their value. Proxies may contain a password and are not needed: the program asks only us."""
 
 _PATH = "/usr/local/bin:/usr/bin:/bin"
-_OF_THE_SDK = ("CLAUDE_CODE_ENTRYPOINT", "CLAUDE_AGENT_SDK_VERSION", "CLAUDE_CODE_SDK_READS_SESSION_STATE")
+_SDK_VARIABLES = ("CLAUDE_CODE_ENTRYPOINT", "CLAUDE_AGENT_SDK_VERSION", "CLAUDE_CODE_SDK_READS_SESSION_STATE")
 
 _LAUNCHER = Path(__file__).with_name("launcher.py")
 
@@ -116,7 +117,7 @@ def home(program: str, variables: Mapping[str, str]) -> Iterator[Home]:
         }
         for folder in folders.values():
             Path(folder).mkdir()
-        yield Home(_launcher(root, program, [*_OF_THE_SYSTEM, *_OF_THE_SDK, *env]), folders["cwd"], env)
+        yield Home(_launcher(root, program, [*_SYSTEM_VARIABLES, *_SDK_VARIABLES, *env]), folders["cwd"], env)
 
 
 def _launcher(root: Path, program: str, kept: list[str]) -> str:
@@ -128,8 +129,9 @@ def _launcher(root: Path, program: str, kept: list[str]) -> str:
     return str(file)
 
 
-# The import of the Claude Agent SDK, without what its imports would compute in advance.
-
+# The import
+#
+# It is done without what the SDK's imports would compute in advance.
 
 _GRAMMARS = "rfc3987_syntax"
 """A package that JupyterLab installs. Its import compiles 38 grammars, which takes longer than all other imports."""
@@ -167,6 +169,8 @@ def _is_valid_syntax(term: str, text: str) -> bool:
     """Whether a text has the syntax of a term of RFC 3987, like the function of the package."""
     return bool(importlib.import_module(_GRAMMARS).is_valid_syntax(term, text))
 
+
+# The session
 
 SERVER = "workspace"
 """The name of the tools' server. The model sees the tools as `mcp__workspace__Bash`."""

@@ -1,4 +1,4 @@
-"""Finds the simple commands in a shell command, wherever they stand.
+"""Shell commands: finds the simple commands in a text, judges paths, and knows which commands are safe.
 
 This reads the part of bash's grammar that is needed to find each command of a line: lists, pipes, loops, functions,
 substitutions, here-documents, quotes. It expands nothing; a word that the shell would expand is marked. The grammar of
@@ -153,35 +153,35 @@ class _Reader:
                 self._inner += _Reader(command.document, self._depth).substitutions()
 
     def _word(self) -> Word:
-        start, said, computed, hides = self._place, [], False, False
+        start, pieces, computed, hides = self._place, [], False, False
         while self._place < len(self._text):
             sign, place = self._text[self._place], self._place
             if substitution := self._substitution():
-                said.append(substitution)
+                pieces.append(substitution)
                 computed = True
             elif self._text.startswith("$'", place):
-                said.append(self._escaped())
+                pieces.append(self._escaped())
                 computed = hides = True
             elif sign in _BLANK or sign in "\n;&|()<>":
                 break
             elif sign == "'":
-                said.append(self._until("'"))
-                hides |= bool(_HIDDEN.search(said[-1]))
+                pieces.append(self._until("'"))
+                hides |= bool(_HIDDEN.search(pieces[-1]))
             elif sign == '"':
                 text, made = self._double_quoted()
-                said.append(text)
+                pieces.append(text)
                 computed |= made
                 hides |= bool(_ESCAPED.search(self._text, place, self._place))
             elif sign == "\\":
-                said.append(self._text[self._place + 1 : self._place + 2])
+                pieces.append(self._text[self._place + 1 : self._place + 2])
                 self._place += 2
             else:
                 computed |= sign == "$" or bool(_NAMES_FILES.match(sign))
-                said.append(sign)
+                pieces.append(sign)
                 self._place += 1
         if self._place == start:
             raise UnreadableCommand(f"{self._text[start : start + 20]!r} where a word should stand")
-        text = "".join(said)
+        text = "".join(pieces)
         return Word(text, computed and text not in ("[", "[[", "{"), hides)
 
     def _escaped(self) -> str:
@@ -193,22 +193,22 @@ class _Reader:
         return found[1]
 
     def _double_quoted(self) -> tuple[str, bool]:
-        said, computed = [], False
+        pieces, computed = [], False
         self._place += 1
         while self._place < len(self._text) and self._text[self._place] != '"':
             sign = self._text[self._place]
             if substitution := self._substitution(quoted=True):
-                said.append(substitution)
+                pieces.append(substitution)
                 computed = True
             elif sign == "\\":
-                said.append(self._text[self._place + 1 : self._place + 2])
+                pieces.append(self._text[self._place + 1 : self._place + 2])
                 self._place += 2
             else:
                 computed |= sign == "$"
-                said.append(sign)
+                pieces.append(sign)
                 self._place += 1
         self._close('"')
-        return "".join(said), computed
+        return "".join(pieces), computed
 
     def _substitution(self, *, quoted: bool = False) -> str:
         """Read a substitution in a word. Returns its text, or "" if none begins here."""
@@ -264,8 +264,7 @@ class _Reader:
         self._place = len(self._text) if end < 0 else end
 
 
-# A call's class with its reason, and rules for names and words at any place in a command.
-
+# Judgements of names and paths
 
 _RANK: dict[ToolClass, int] = {"safe": 0, "intercepted": 1, "denied": 2}
 
@@ -336,8 +335,7 @@ def path_in_a_command(word: str) -> Judgement:
     return runners_file(path)
 
 
-# Shell commands by name: which are safe, which run tests, which are denied.
-
+# Commands by name
 
 KEYWORDS = frozenset(
     ("if", "then", "else", "elif", "fi", "do", "done", "while", "until", "!", "{", "}", "time", "coproc", "esac")

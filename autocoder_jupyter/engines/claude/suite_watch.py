@@ -46,7 +46,7 @@ class SuiteWatch:
         except SyntaxError:
             return
         if self._first and not all(
-            is_harmless(nodes, part[1].split() if part[0] == OUTSIDE else None, self._surroundings(parts))
+            is_harmless(nodes, part[1].split() if part[0] == OUTSIDE else None, self._module_names(parts))
             for part, nodes in parts.items()
             if part not in self._first
         ):
@@ -59,10 +59,10 @@ class SuiteWatch:
         self._now = _dumped(_parts(source))
         self._first = dict(self._now)
 
-    def _surroundings(self, parts: _Parts) -> Surroundings:
+    def _module_names(self, parts: _Parts) -> ModuleNames:
         imports = (node for nodes in parts.values() for node in nodes if isinstance(node, ast.Import | ast.ImportFrom))
         bound = (bound.split() if bound else [test.partition("::")[0]] for test, bound in self._first)
-        return Surroundings(frozenset(chain(*bound)), frozenset(chain(*map(_bound, imports))))
+        return ModuleNames(frozenset(chain(*bound)), frozenset(chain(*map(_bound, imports))))
 
 
 def _parts(source: str) -> _Parts:
@@ -132,7 +132,7 @@ _CHANGES_ITS_OBJECT = frozenset(
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class ModuleNames:
     """The names of a test module.
 
     Args:
@@ -143,30 +143,30 @@ class Surroundings:
     imported: Collection[str]
 
 
-def is_harmless(nodes: Sequence[ast.AST], bound: Sequence[str] | None, around: Surroundings) -> bool:
+def is_harmless(nodes: Sequence[ast.AST], bound: Sequence[str] | None, module: ModuleNames) -> bool:
     """Whether new source does not change what the other tests test."""
     inner = [one for node in nodes for one in ast.walk(node)]
     own = set(_own_names(inner))
-    if any(_reaches_others(node, own, around) for node in inner):
+    if any(_reaches_others(node, own, module) for node in inner):
         return False
     if bound is None:
         return True
     if any(isinstance(node, ast.Attribute) and node.attr in _ENDS_A_MODULE for node in inner):
         return False
-    return bool(bound) and all(_is_a_new_name(name, around) for name in bound)
+    return bool(bound) and all(_is_a_new_name(name, module) for name in bound)
 
 
-def _is_a_new_name(name: str, around: Surroundings) -> bool:
+def _is_a_new_name(name: str, module: ModuleNames) -> bool:
     return (
         name.isidentifier()
-        and name not in around.known
+        and name not in module.known
         and not hasattr(builtins, name)
         and not name.startswith("__")
         and not _RUN_BY_PYTEST.match(name)
     )
 
 
-def _reaches_others(node: ast.AST, own: set[str], around: Surroundings) -> bool:
+def _reaches_others(node: ast.AST, own: set[str], module: ModuleNames) -> bool:
     match node:
         case ast.Global() | ast.NamedExpr():
             return True
@@ -174,15 +174,15 @@ def _reaches_others(node: ast.AST, own: set[str], around: Surroundings) -> bool:
             return True
         case ast.Import(names=names):
             return any(alias.name.partition(".")[0] in _REACHING_MODULES for alias in names)
-        case ast.ImportFrom(module=module):
-            return (module or "").partition(".")[0] in _REACHING_MODULES
+        case ast.ImportFrom(module=source):
+            return (source or "").partition(".")[0] in _REACHING_MODULES
         case ast.Attribute(attr=name) if _REACHES_OTHERS.fullmatch(name):
             return True
         case ast.Attribute(ctx=ast.Store() | ast.Del()) | ast.Subscript(ctx=ast.Store() | ast.Del()):
             return _root(node) not in own
         case ast.Attribute(attr=name) if name in _CHANGES_ITS_OBJECT:
             root = _root(node)
-            return bool(root) and root not in own and root not in around.imported
+            return bool(root) and root not in own and root not in module.imported
     return False
 
 

@@ -22,7 +22,7 @@ from autocoder_jupyter.versions.request_fields import content_key
 STEP = "agent tool"
 """The journal's name for a call."""
 
-MOST_SHOWN = 200
+LONGEST_ARGUMENT = 200
 """The number of characters of an argument that are shown."""
 
 MOST_RECORDED = 32 * 2**20
@@ -34,10 +34,10 @@ MOST_CALLS = 1_000
 _LARGEST = 1e9
 """The largest number that is an argument: a line, or seconds."""
 
-MOST_OBSERVED = 2_000
+LONGEST_OBSERVED = 2_000
 """The number of characters of an observation that are shown and kept in the report."""
 
-_NOT_DONE = Observation("The sandbox failed; this is not the fault of the command.", ok=False)
+_SANDBOX_FAILED = Observation("The sandbox failed; this is not the fault of the command.", ok=False)
 
 _PATH = {"type": "string", "description": "path in the workspace, such as solution.py"}
 _SCHEMAS: Mapping[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
@@ -73,7 +73,7 @@ _SCHEMAS: Mapping[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
 
 
 @dataclass(frozen=True)
-class Hands:
+class ToolCallbacks:
     """The functions outside the workspace that a call needs.
 
     Args:
@@ -98,14 +98,19 @@ class Toolbox:
     """
 
     def __init__(
-        self, setup: GenerationSetup, workspace: Workspace, hands: Hands, session: str, turn: Callable[[], int]
+        self,
+        setup: GenerationSetup,
+        workspace: Workspace,
+        callbacks: ToolCallbacks,
+        session: str,
+        turn: Callable[[], int],
     ) -> None:
         self._setup = setup
         self._workspace = workspace
-        self._hands = hands
+        self._callbacks = callbacks
         self._session = session
         self._turn = turn
-        self._one = asyncio.Lock()
+        self._one_at_a_time = asyncio.Lock()
         self._room = MOST_RECORDED
         self.calls: list[ToolUse] = []
 
@@ -119,7 +124,7 @@ class Toolbox:
         schema = {"type": "object", "properties": properties, "required": list(required)}
 
         async def call(arguments: Mapping[str, Any]) -> tuple[str, bool]:
-            async with self._one:
+            async with self._one_at_a_time:
                 if len(self.calls) >= MOST_CALLS:
                     return f"Not run: this session has made its {MOST_CALLS:,} calls of tools.", False
                 observation = await self._called(name, {key: _plain(value) for key, value in arguments.items()})
@@ -152,13 +157,13 @@ class Toolbox:
             outcome = "denied" if use.kind == "denied" else ("ok" if observation.ok else "failed")
             if not replayed:
                 self._record(key, observation, before)
-            self._hands.changed()
+            self._callbacks.changed()
         finally:
-            told = visible_block(observation.text)[:MOST_OBSERVED]
+            observed = visible_block(observation.text)[:LONGEST_OBSERVED]
             seconds = time.monotonic() - began
-            ended = {"outcome": outcome, "observed": told, "seconds": seconds, "replayed": replayed}
+            ended = {"outcome": outcome, "observed": observed, "seconds": seconds, "replayed": replayed}
             self.calls[number] = use.model_copy(update=ended)
-            self._setup.emit(ToolEnded(call, outcome, told, seconds, replayed))
+            self._setup.emit(ToolEnded(call, outcome, observed, seconds, replayed))
         return observation
 
     async def _done(self, tool: str, arguments: Mapping[str, Any], use: ToolUse) -> Observation:
@@ -166,14 +171,14 @@ class Toolbox:
         if use.kind == "denied":
             return Observation(f"Denied: {use.reason}.", ok=False)
         try:
-            if tool == "Bash" and (problem := await self._hands.ready()):
+            if tool == "Bash" and (problem := await self._callbacks.ready()):
                 return Observation(problem, ok=False)
             if use.kind == "intercepted":
-                return _with_note(await self._hands.test(), use)
+                return _with_note(await self._callbacks.test(), use)
             return await self._in_workspace(tool, arguments)
         except AutocodeError as error:
-            self._hands.failed(error)
-            return _NOT_DONE
+            self._callbacks.failed(error)
+            return _SANDBOX_FAILED
 
     async def _in_workspace(self, tool: str, arguments: Mapping[str, Any]) -> Observation:
         workspace, path = self._workspace, str(arguments.get("file_path") or "")
@@ -206,7 +211,7 @@ class Toolbox:
         files = self._workspace.snapshot()
         changed = {} if files == before else {"files": files}
         self._room -= len(observation.text) + (sum(map(len, files.values())) if changed else 0)
-        if self._setup.config.cache == "disable" or observation is _NOT_DONE or self._room < 0:
+        if self._setup.config.cache == "disable" or observation is _SANDBOX_FAILED or self._room < 0:
             return
         outcome = {"observed": observation.text, "ok": observation.ok, **changed}
         self._setup.services.journal.add_step(STEP, key, outcome)
@@ -221,7 +226,7 @@ def _with_note(tested: Observation, use: ToolUse) -> Observation:
 
 def _shown(arguments: Mapping[str, Any]) -> str:
     text = str(arguments.get("command") or arguments.get("file_path") or "")
-    return visible(" ".join(text.split()))[:MOST_SHOWN]
+    return visible(" ".join(text.split()))[:LONGEST_ARGUMENT]
 
 
 def _plain(value: Any) -> Any:

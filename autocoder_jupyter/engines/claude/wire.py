@@ -24,7 +24,7 @@ _FIELDS = frozenset(
     )
 )
 _BLOCKS = frozenset(("text", "thinking", "redacted_thinking", "tool_use", "tool_result"))
-_OF_THE_PROGRAM = "x-anthropic-billing-header"
+_PROGRAM_HEADER = "x-anthropic-billing-header"
 
 
 def without_additions(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -73,8 +73,8 @@ def _is_reminder(block: Any) -> bool:
 def request_key(body: Mapping[str, Any]) -> str:
     """SHA-256, in hex, of all that shapes the answer: the model, the texts, the tools."""
     system = body.get("system")
-    told = [part for part in system if _OF_THE_PROGRAM not in str(part)] if isinstance(system, list) else system
-    shape = [body.get("model"), told, body.get("messages"), body.get("tools")]
+    kept = [part for part in system if _PROGRAM_HEADER not in str(part)] if isinstance(system, list) else system
+    shape = [body.get("model"), kept, body.get("messages"), body.get("tools")]
     canonical = json.dumps(_unmarked(shape), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
 
@@ -148,7 +148,7 @@ class Message:
         self.stop_reason = valid_unicode(self.stop_reason)[:100]
 
     @property
-    def asked(self) -> int | None:
+    def question_tokens(self) -> int | None:
         """The counted tokens of the question; None if they were not counted."""
         if not self.counts:
             return None
@@ -156,7 +156,7 @@ class Message:
         return fresh + cached + self.written_to_cache
 
     @property
-    def said(self) -> int | None:
+    def answer_tokens(self) -> int | None:
         """The counted tokens of the answer; None if they were not counted."""
         return self.counts.get("output_tokens")
 
@@ -183,7 +183,7 @@ class Message:
 
 
 def _tool_input(written: str) -> dict[str, Any]:
-    """The arguments of a tool call; none if they are not an object of JSON."""
+    """The arguments of a tool call; empty if they are not a JSON object."""
     try:
         given = parse(written or "{}")
     except ValueError:
@@ -208,7 +208,7 @@ def content_size(event: Mapping[str, Any]) -> int:
 
 
 def message_of(body: bytes) -> Message | None:
-    """The message in a response that was not streamed; None if it is no message."""
+    """The message in a response that was not streamed; None if there is none."""
     try:
         whole = parse(body)
     except ValueError:
@@ -246,8 +246,8 @@ def _readable_block(block: Any) -> str:
         case {"type": "text", "text": str(text)}:
             return text
         case {"type": "tool_use", "name": str(name), "input": dict(given)}:
-            told = "\n".join(f"{key}: {value}" for key, value in given.items())
-            return f"[{name.rpartition('__')[2]}]\n{told}"
+            arguments = "\n".join(f"{key}: {value}" for key, value in given.items())
+            return f"[{name.rpartition('__')[2]}]\n{arguments}"
         case {"type": "tool_result", "content": list(content)}:
             return f"[result]\n{readable(content)}"
         case {"type": "tool_result", "content": content}:
@@ -295,8 +295,8 @@ def whole_message(message: Message, model: str) -> dict[str, Any]:
     """An answer as a service's response to a request without streaming."""
     counts = {"input_tokens": 0, "output_tokens": 0, **message.counts}
     head = {"id": f"msg_{uuid.uuid4().hex}", "type": "message", "role": "assistant", "model": model}
-    said = {"content": message.blocks, "stop_reason": message.stop_reason, "stop_sequence": None}
-    return {**head, **said, "usage": counts}
+    body = {"content": message.blocks, "stop_reason": message.stop_reason, "stop_sequence": None}
+    return {**head, **body, "usage": counts}
 
 
 class EventReader:

@@ -62,7 +62,7 @@ class ClaudeWriter:
         self._packages = packages
         self._blame = Blame(state, packages)
         self._blind = BlindTests(state, self._blame)
-        self._agent = Agent(state, packages, model, self._seen)
+        self._agent = Agent(state, packages, model, self._on_change)
 
     @property
     def tests_changed(self) -> tuple[str, ...]:
@@ -91,21 +91,23 @@ class ClaudeWriter:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._blind.write())
             await stages.run("code", lambda: self._agent.begin(*files))
-        self._take()
+        self._take_files()
 
     async def fix(self, verdict: Verdict) -> ErrorDiagnosis | None:
         """Send the failures to the agent. The plain stages diagnose blind tests first."""
         if self._packages.learn(self._state.brief.plan, self._state.code, verdict):  # a missing package needs no agent
             return None
-        await self._take_up_tests()
+        await self._adopt_tests()
         diagnosis, hidden = await self._blind.judge(verdict)
-        others = [*_failures_of_own(verdict), *verdict.failures]
+        others = [*_own_test_failures(verdict), *verdict.failures]
         if faults := [*hidden, *others]:
             again = self._blame.tries(faults) > 0
             with self._blame.tolerating_unusable():
-                await self._setup.stages.run("fix", lambda: self._send_failures([*map(unseen, hidden), *others], again))
+                await self._setup.stages.run(
+                    "fix", lambda: self._send_failures([*map(_as_unseen, hidden), *others], again)
+                )
                 self._blame.note_fix(faults)
-        self._take()
+        self._take_files()
         return diagnosis
 
     async def close(self) -> None:
@@ -122,7 +124,7 @@ class ClaudeWriter:
     def _wanted(self, tests: str) -> str:
         return "" if self._setup.config.skip_tests else tests
 
-    def _seen(self) -> None:
+    def _on_change(self) -> None:
         """After a tool call: show the current files, if they parse."""
         code = self._agent.code
         if code != self._state.code and not interface_problem(code, self._state.brief.plan):
@@ -130,7 +132,7 @@ class ClaudeWriter:
         with suppress(SyntaxError):
             self._take_tests()
 
-    def _take(self) -> None:
+    def _take_files(self) -> None:
         """Take the agent's files into the state, for the next attempt."""
         if self._agent.code and self._agent.code != self._state.code:
             self._state.set_code(self._agent.code)
@@ -149,7 +151,7 @@ class ClaudeWriter:
         if suite != self._state.suite:
             self._state.set_suite(suite)
 
-    async def _take_up_tests(self) -> None:
+    async def _adopt_tests(self) -> None:
         """Take tests that the agent did not write: kept blind tests, the counterexample of a second opinion."""
         suite = self._state.suite
         if suite is None:
@@ -159,7 +161,7 @@ class ClaudeWriter:
             await self._agent.put_tests(suite.source)
 
 
-def _failures_of_own(verdict: Verdict) -> list[TestFailure]:
+def _own_test_failures(verdict: Verdict) -> list[TestFailure]:
     """Failures of the agent's own tests, or of the function in these tests."""
     if verdict.run is not None and verdict.run.collection_error:
         return [_failure(TESTS, verdict.run.collection_error)]
@@ -234,6 +236,6 @@ class BlindTests:
             self.suite = await setup.stages.run("tests", writing)
 
 
-def unseen(failure: TestFailure) -> TestFailure:
+def _as_unseen(failure: TestFailure) -> TestFailure:
     """The failure of a blind test in the form that the agent gets."""
     return failure.model_copy(update={"test_name": f"a test that you do not see ({failure.test_name})"})

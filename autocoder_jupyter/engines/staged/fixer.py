@@ -1,4 +1,4 @@
-"""After a failed attempt: decides whether environment, tests or code are at fault, and fixes only that."""
+"""Fixes after a failed attempt: decides whether environment, tests or code are at fault, and fixes only that."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.types import CodePlan, Edit, ErrorDiagnosis, TestFailure
 from autocoder_jupyter.untrusted.parsing import complaint, parse, same_code
 
-# Applies edits to a module's text. The rest of the text stays unchanged.
+# Edits of a module's text
 
 
 def apply_edits(source: str, edits: Sequence[Edit]) -> str:
@@ -88,8 +88,9 @@ def changed_in_substance(old: str, new: str) -> bool:
     return not same_code(old, new)
 
 
-# Fixes the code by edits. The model cannot change tests, and gets the failures only as text.
-
+# Fixes of the code
+#
+# The model cannot change tests, and gets the failures only as text.
 
 _EDITOR = """\
 You mend one Python module, the one under <solution>. Its function departs from what was asked in the ways listed under
@@ -211,6 +212,9 @@ async def fix_code(
             raise
         return best
     return whole if not interface_problem(whole, brief.plan) else best
+
+
+# The fixer
 
 
 class Fixer:

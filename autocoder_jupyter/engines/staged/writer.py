@@ -1,4 +1,4 @@
-"""The writer by stages, with one question each. Code and tests are written concurrently and independently."""
+"""The writer by stages: one question each for code and tests, which are written concurrently and independently."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ from autocoder_jupyter.engines.staged.fixer import Fixer
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.types import ErrorDiagnosis
 
-# The code: one module with one function, written from the plan.
-
+# The code
 
 _ROLE = "You write one module that answers the request, as an expert in Python and pandas."
 
@@ -66,6 +65,8 @@ async def write_code(talk: Conversation, brief: Brief, system_prompt: str | None
         messages = (*messages, {"role": "assistant", "content": f"```python\n{code}\n```"})
     raise UnusableAnswer(f"The model does not keep to the interface of the plan: {problem}.", hint="Try another model.")
 
+
+# The writer
 
 _REFINED = """\
 There is a module already, in which everything is granted but the last line under <wishes>:

@@ -48,7 +48,7 @@ def status(notebook: Notebook, arguments: Arguments) -> None:
 def _recorded(notebook: Notebook, known: Collection[str]) -> Iterator[tuple[str, str, str, str]]:
     """Rows for names that are only on disk: the interrupted run of each, and its current version."""
     from autocoder_jupyter.run.events import state_words
-    from autocoder_jupyter.versions.edits import shown
+    from autocoder_jupyter.versions.verification import shown
 
     root = notebook.journal_root
     for name in Folder(root.parent).names(root.name):

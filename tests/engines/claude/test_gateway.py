@@ -58,7 +58,7 @@ class Desk:
             "on_send": self.journal.add_sent,
             "listener": SessionListener(
                 begun=lambda turn: None,
-                said=self._hear,
+                streamed=self._hear,
                 exchanged=self.exchanges.append,
                 retrying=lambda reason, seconds: self.retried.append(reason),
                 charged=self.charged.append,

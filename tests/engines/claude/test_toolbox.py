@@ -13,8 +13,8 @@ import pytest
 from autocoder_jupyter.engine.generation import GenerationSetup
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.engines.claude import toolbox as toolbox_module
-from autocoder_jupyter.engines.claude.agent import WAS_RUN
-from autocoder_jupyter.engines.claude.toolbox import Hands, Toolbox
+from autocoder_jupyter.engines.claude.agent import HOW_IT_RAN
+from autocoder_jupyter.engines.claude.toolbox import Toolbox, ToolCallbacks
 from autocoder_jupyter.errors import AutocodeError, EngineGone
 from autocoder_jupyter.request import AgentConfig
 from autocoder_jupyter.sandbox.protocol import CommandOutcome
@@ -29,13 +29,13 @@ class Bench:
         self.journal.begin("run1")
         self.commands: list[str] = []
         self.outcomes: dict[str, CommandOutcome | Exception] = {}
-        self.tests = Observation(f"2 of 2 tests passed. {WAS_RUN}")
+        self.tests = Observation(f"2 of 2 tests passed. {HOW_IT_RAN}")
         self.faults: list[AutocodeError] = []
         services = SimpleNamespace(journal=self.journal)
         self._setup = SimpleNamespace(config=AgentConfig(), services=services, emit=lambda event: None)
         self.workspace = Workspace(self._run)
-        hands = Hands(self._ready, self._test, lambda: None, self.faults.append)
-        self.toolbox = Toolbox(cast(GenerationSetup, self._setup), self.workspace, hands, "session", lambda: 1)
+        callbacks = ToolCallbacks(self._ready, self._test, lambda: None, self.faults.append)
+        self.toolbox = Toolbox(cast(GenerationSetup, self._setup), self.workspace, callbacks, "session", lambda: 1)
 
     def call(self, name: str, **arguments: Any) -> str:
         tool = next(tool for tool in self.toolbox.tools if tool.name == name)

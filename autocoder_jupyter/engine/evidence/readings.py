@@ -1,8 +1,9 @@
-"""How the second solution reads the request, as text that the user can choose instead of an assumption."""
+"""Other readings of the request: which ones the second solution names, as text that the user can choose."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pydantic import BaseModel, Field
@@ -11,6 +12,8 @@ from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.evidence.comparison import OpenPlace
 from autocoder_jupyter.engine.prompt import Brief, block, question
 from autocoder_jupyter.types import Reading
+
+# The reading that makes a difference, as the model names it
 
 _INSTRUCTIONS = """\
 Two analysts answered one request without seeing each other's work, and their results differ. You say which reading of
@@ -25,7 +28,7 @@ has
 - `line`: the second reading as one plain sentence that the person could add to the request, complete without the rest.
 `readings` is empty when the difference is a slip in somebody's work and no other way to read the request."""
 
-MOST = 3
+MOST_READINGS = 3
 """The maximum number of readings that are shown."""
 
 
@@ -91,6 +94,46 @@ async def name_readings(
             line=named.line,
             assumption=assumptions[named.assumption - 1] if 0 < named.assumption <= len(assumptions) else "",
         )
-        for named in answer.readings[:MOST]
+        for named in answer.readings[:MOST_READINGS]
     )
     return tuple(reading for reading in readings if reading.words and reading.line)
+
+
+# Named choices, such as Student's and Welch's test
+#
+# Two solutions can name different choices although their results agree: on this data the numbers are the same, on other
+# data they need not be. Only choices with a name are found, without a model. Which reading makes the difference is then
+# asked.
+
+_CHOICES: tuple[tuple[str, ...], ...] = tuple(
+    tuple(line.split(" / "))
+    for line in (
+        r"student / welch / mann.whitney / wilcoxon",
+        r"pearson / spearman / kendall",
+        r"population (?:standard|variance|sd) / sample (?:standard|variance|sd)",
+        r"ddof ?= ?0 / ddof ?= ?1",
+        r"\bmean\b / \bmedian\b",
+        r"\binclusive / \bexclusive",
+        r"\bone.sided / \btwo.sided",
+        r"\butc\b / local time",
+        r"calendar (?:week|month|quarter|year) / rolling / trailing",
+        r"fiscal / calendar year",
+        r"month.(?:on|over).month / year.(?:on|over).year",
+        r"\bgross\b / \bnet\b",
+        r"\bkeep(?:s|ing)? (?:the )?first / \bkeep(?:s|ing)? (?:the )?last",
+        r"left join / inner join / outer join",
+        r"(?:counts?|counted|treated) as zero / (?:is|are) (?:dropped|left out|ignored|skipped)",
+        r"ties? share / dense rank / ties? (?:are )?broken",
+    )
+)
+"""Choices that exclude each other, as they are written."""
+
+
+def name_other_choices(first: Iterable[str], second: Iterable[str]) -> bool:
+    """Whether two lists of assumptions name different choices of one kind."""
+    one, other = ("\n".join(lines).casefold() for lines in (first, second))
+    for choices in _CHOICES:
+        here, there = ({choice for choice in choices if re.search(choice, text)} for text in (one, other))
+        if here and there and not here & there:
+            return True
+    return False

@@ -1,23 +1,25 @@
-"""Runs tests on the second solution, to see what they say about a difference before the function is changed for it.
+"""Tests that the evidence adds to a suite: what they need, and what speaks against one.
 
-A new test must pass there, because the second solution has the value that it asserts. An older test whose assertion
-fails there contradicts that value.
+A new test must pass on the second solution, because that has the value that the test asserts. An older test whose
+assertion fails there contradicts that value.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from autocoder_jupyter.engine.evidence.comparison import OpinionTrial
-from autocoder_jupyter.engine.evidence.second_writer import Names, matched_outputs
+from autocoder_jupyter.engine.evidence.comparison import SolutionComparison
+from autocoder_jupyter.engine.evidence.second_writer import ColumnNames, matched_outputs
+from autocoder_jupyter.engine.evidence.small_inputs import SmallInput
 from autocoder_jupyter.engine.repair import last_line
 from autocoder_jupyter.engine.sandbox_session import SandboxSession
 from autocoder_jupyter.engine.tests import TestSuite
 from autocoder_jupyter.errors import SandboxError
 from autocoder_jupyter.sandbox.protocol import Program, TestSpec
-from autocoder_jupyter.types import OutputSpec, TestOutcome
+from autocoder_jupyter.types import CodePlan, OutputSpec, TestOutcome
 
 _ASSERTION = re.compile(r"AssertionError|assert |Failed: DID NOT RAISE")
 
@@ -43,9 +45,22 @@ def run(*given, **inputs):
 """The outputs of the second solution as those of the function: their order, and the names and order of columns."""
 
 
-async def objections(session: SandboxSession, trial: OpinionTrial, matched: Names, suite: TestSuite, new: str) -> str:
+def is_complete(small: SmallInput, plan: CodePlan) -> bool:
+    """Whether every required input is one of its tables."""
+    return all(spec.name in small.tables for spec in plan.inputs if spec.required)
+
+
+def free_number(suite: TestSuite, prefix: str) -> int:
+    """A number for a new test that no test of the suite has; a refined function keeps its earlier ones."""
+    taken = {test.rpartition("::")[2] for module in suite.modules for test in module.ids}
+    return next(number for number in itertools.count(1) if f"{prefix}{number}" not in taken)
+
+
+async def objections(
+    session: SandboxSession, comparison: SolutionComparison, matched: ColumnNames, suite: TestSuite, new: str
+) -> str:
     """Why the function must not be changed for a new test; "" if nothing speaks against it."""
-    program = _as_function(trial, matched)
+    program = _as_function(comparison, matched)
     if program is None:
         return "The second solution has other outputs, so no test of the difference could be tried on it."
     outcomes: list[TestOutcome] = []
@@ -54,7 +69,7 @@ async def objections(session: SandboxSession, trial: OpinionTrial, matched: Name
         try:
             run = await session.work_with_two(
                 lambda worker, callee, spec=spec: worker.test(program, spec, callee=callee),  # type: ignore[misc]
-                second=trial.environment,
+                second=comparison.environment,
             )
         except SandboxError as error:
             return f"The tests could not be run on the second solution: {error.what}"
@@ -70,15 +85,15 @@ def asserts(outcome: TestOutcome) -> bool:
     return bool(_ASSERTION.match(last_line(outcome.message)))
 
 
-def _as_function(trial: OpinionTrial, matched: Names) -> Program | None:
+def _as_function(comparison: SolutionComparison, matched: ColumnNames) -> Program | None:
     """The second solution with the outputs of the function, in their order; None if it lacks one."""
-    ours, theirs = trial.program.outputs, trial.second.outputs
+    ours, theirs = comparison.program.outputs, comparison.second.outputs
     pairs = matched_outputs(ours, theirs)
     if len(pairs) < len(ours):
         return None
     names = [spec.name for spec in theirs]
     places = [names.index(pairs[spec.name]) for spec in ours]
-    second = trial.second_program
+    second = comparison.second_program
     outputs = tuple(spec.model_copy(update={"columns": ()}) for spec in ours)
     orders = {spec.name: _in_order(spec, matched.get(spec.name, {})) for spec in ours}
     returned = "_all_outputs(*given, **inputs)" if len(names) > 1 else "(_all_outputs(*given, **inputs),)"

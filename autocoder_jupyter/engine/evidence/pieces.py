@@ -1,9 +1,7 @@
-"""The answers of a function: whether that for a whole table is the same as those for its pieces put together."""
+"""Pieces of a table: how it is divided, and whether the answers for the pieces together are that for the whole."""
 
 from __future__ import annotations
 
-import ast
-import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,10 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autocoder_jupyter.engine.evidence.variations import Profile, Variation, stretched, trimmed, variations
+from autocoder_jupyter.engine.evidence.code_numbers import MOST_ROWS
+from autocoder_jupyter.engine.evidence.variations import Profile, Variation, split_variations, trimmed, variations
 from autocoder_jupyter.equality import Leniency, compare
 from autocoder_jupyter.equality.tables import flat, has_own_index
-from autocoder_jupyter.untrusted.parsing import parse, visible
+from autocoder_jupyter.untrusted.parsing import visible
 
 _TYPES = Leniency(types=True)
 """A column of whole numbers in one piece may have fractions in another."""
@@ -105,8 +104,9 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-# Ways to divide a table into pieces, as positions of rows. Within a piece, the rows keep their order.
-
+# Divisions of a table
+#
+# Pieces are positions of rows. Within a piece, the rows keep their order.
 
 ALONE = 4
 """Groups that are a piece alone; the others are one more piece."""
@@ -194,98 +194,10 @@ def _divided(name: str, piece: Any) -> Division:
     return Division(name, tuple(np.flatnonzero(piece == number) for number in numbers), in_order=False)
 
 
-# Code in which large products of whole numbers are small ones.
-#
-# The value of `n * factor` is not in the code, so a table may be too small to show that it limits rows. A helper is
-# added to the code and gets the value of each such operation; it leaves other values, such as columns, as they are.
-
-
-_HELPER = "_small_product_"
-
-_GROW = (ast.Mult, ast.Pow, ast.LShift)
-
-_SOURCE = f"""
-def {_HELPER}(value):
-    if type(value) not in (int, float) or not {{reach}} < abs(value) < float("inf") or value != int(value):
-        return value
-    {{then}}
-"""
-
-_FAIL = 'raise RuntimeError("{label}")'
-_REPLACE = "return type(value)(({small} + abs(int(value)).bit_length() - {bits}) * (-1 if value < 0 else 1))"
-
-
-def with_small_products(code: str, reach: float, small: int) -> str:
-    """A module that gets a number a little larger than `small` for a product of whole numbers beyond `reach`.
-
-    Larger products get larger numbers, or the same.
-    """
-    return _with_helper(code, reach, _REPLACE.format(small=small, bits=int(reach).bit_length()))
-
-
-def with_refused_products(code: str, reach: float, label: str) -> str:
-    """A module that raises an error with this text at a product of whole numbers beyond `reach`."""
-    return _with_helper(code, reach, _FAIL.format(label=label))
-
-
-def _with_helper(code: str, reach: float, then: str) -> str:
-    try:
-        tree = copy.deepcopy(parse(code))
-        wrapped = _Wrapped()
-        tree = wrapped.visit(tree)
-        if not wrapped.count:
-            return ""
-        place, helper = _first(tree), parse(_SOURCE.format(reach=reach, then=then))
-        tree.body[place:place] = copy.deepcopy(helper).body
-        return ast.unparse(ast.fix_missing_locations(tree))
-    except RecursionError:
-        raise SyntaxError("it is nested too deeply") from None
-
-
-def _first(tree: ast.Module) -> int:
-    """Where the helper stands: after the docstring and the imports of the future."""
-    for place, node in enumerate(tree.body):
-        is_docstring = place == 0 and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-        if not is_docstring and not (isinstance(node, ast.ImportFrom) and node.module == "__future__"):
-            return place
-    return len(tree.body)
-
-
-class _Wrapped(ast.NodeTransformer):
-    def __init__(self) -> None:
-        self.count = 0
-
-    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
-        self.generic_visit(node)
-        return self._small(node) if isinstance(node.op, _GROW) else node
-
-    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
-        self.generic_visit(node)
-        if not isinstance(node.op, _GROW) or not isinstance(node.target, ast.Name):
-            return node
-        value = self._small(ast.BinOp(ast.Name(node.target.id, ast.Load()), node.op, node.value))
-        return ast.Assign([node.target], value)
-
-    def _small(self, node: ast.expr) -> ast.expr:
-        self.count += 1
-        return ast.Call(ast.Name(_HELPER, ast.Load()), [node], [])
-
-
-# The tables on which a function is compared: the sample, its variations, and large ones.
-
-
-MOST_ROWS = 200_000
-LEAST_ROWS = 2_500
-
-REACH = 5
-"""How often the large tables have as many rows as the largest number in the code: *the 500 largest* of 240 rows are
-all rows."""
+# Tables that are compared
 
 MOST_TIED = 12
 """Columns in which values are made equal."""
-
-SMALL = 40
-"""In place of a number that is out of reach: more than most samples' groups have rows, and fewer than all tables."""
 
 
 def compared_tables(tables: Mapping[str, Any], name: str, rows: int) -> Iterator[Variation]:
@@ -293,7 +205,7 @@ def compared_tables(tables: Mapping[str, Any], name: str, rows: int) -> Iterator
     whole = {**tables, name: tables[name].iloc[:MOST_ROWS]}
     yield Variation("", whole)
     later = []
-    for variation in stretched(tables, name, rows):
+    for variation in split_variations(tables, name, rows):
         if len(variation.tables[name]) < rows:
             yield variation
         else:
@@ -328,32 +240,3 @@ def _alike(table: Any, places: Iterable[int]) -> Any:
             number = 0
         frame.isetitem(place, column.iloc[np.full(len(column), number)].set_axis(column.index))
     return frame
-
-
-def large_enough(numbers: Iterable[int | float]) -> int:
-    """How many rows a table needs, so that none of these numbers is a limit that it does not reach; at most
-    `MOST_ROWS`.
-    """
-    largest = max((abs(number) for number in numbers if not is_out_of_reach(number)), default=0)
-    return int(max(REACH * largest + 1, LEAST_ROWS))
-
-
-def is_out_of_reach(number: int | float) -> bool:
-    """Whether no table is large enough to show what a number does that limits rows."""
-    return not REACH * abs(number) < MOST_ROWS
-
-
-def small_numbers(numbers: Iterable[int | float]) -> dict[int | float, int]:
-    """For each number that is out of reach a small one, in the same order."""
-    large = sorted({abs(number) for number in numbers if is_out_of_reach(number) and number == number})
-    return {number: SMALL + place for place, number in enumerate(large)}
-
-
-def counts_rows(code: str) -> str:
-    """Names in code for which the number of rows may count; "" if there are none."""
-    nodes = (node for node in ast.walk(parse(code)) if isinstance(node, ast.Name | ast.Attribute))
-    names = {node.id if isinstance(node, ast.Name) else node.attr for node in nodes}
-    return ", ".join(sorted(names & _OF_ROWS)[:3])
-
-
-_OF_ROWS = frozenset({"len", "shape", "size", "head", "tail", "sample", "nlargest", "nsmallest", "iloc", "take"})
