@@ -22,7 +22,7 @@ from autocoder_jupyter.models.questions import join
 from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.sandbox.environments.uv import package_error
 from autocoder_jupyter.sandbox.host.messages import boundary_hint, clean, stable
-from autocoder_jupyter.untrusted.parsing import visible, visible_block
+from autocoder_jupyter.untrusted.visible import visible, visible_block
 from autocoder_jupyter.view.markup import escape
 from tests.deadline import at_most
 

@@ -31,7 +31,7 @@ from autocoder_jupyter.settings.parameters import did_you_mean, is_input_name
 from autocoder_jupyter.types import PlanQuestion
 from autocoder_jupyter.types.of_flyte import all_fetched, declared_of_flyte
 from autocoder_jupyter.untrusted.folder import Folder
-from autocoder_jupyter.untrusted.parsing import visible_block
+from autocoder_jupyter.untrusted.visible import visible_block
 from autocoder_jupyter.versions import Versions
 from autocoder_jupyter.versions.verification import shown
 

@@ -16,7 +16,7 @@ from autocoder_jupyter.kinds.values import REFUSED
 from autocoder_jupyter.sandbox.environments.locking import name_of
 from autocoder_jupyter.settings.parameters import did_you_mean
 from autocoder_jupyter.types import Dir, File, InputSpec
-from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.untrusted.visible import visible
 
 if TYPE_CHECKING:
     from autocoder_jupyter.data.columns_read import ColumnsRead

@@ -48,7 +48,7 @@ from autocoder_jupyter.sandbox.protocol import (
 from autocoder_jupyter.settings.parameters import did_you_mean
 from autocoder_jupyter.types import Resources, parse_memory
 from autocoder_jupyter.types.of_flyte import all_fetched, given_back, has_data_of_flyte
-from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.untrusted.visible import visible
 
 # Queue
 #

@@ -24,7 +24,7 @@ from autocoder_jupyter.request import Contract
 from autocoder_jupyter.sandbox.protocol import EnvironmentSpec
 from autocoder_jupyter.types import InputSpec, OutputSpec, Report
 from autocoder_jupyter.types.interface import DeclaredSplit, FoundSplit, KnownSplits
-from autocoder_jupyter.untrusted.parsing import visible, visible_block
+from autocoder_jupyter.untrusted.visible import visible, visible_block
 
 # Signature and docstring
 

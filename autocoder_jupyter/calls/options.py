@@ -18,7 +18,7 @@ from autocoder_jupyter.request import AgentConfig, CachePolicy, SandboxChoice, S
 from autocoder_jupyter.settings import parameters
 from autocoder_jupyter.settings.choices import MinimumTier, SandboxMinimum
 from autocoder_jupyter.types import ImageConfig, Resources, Secret
-from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.untrusted.visible import visible
 
 # Options that a user can set
 

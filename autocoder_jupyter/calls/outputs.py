@@ -15,7 +15,7 @@ from typing import Any
 from autocoder_jupyter.errors import writing
 from autocoder_jupyter.types import Dir, File, OutputSpec
 from autocoder_jupyter.untrusted.folder import Folder
-from autocoder_jupyter.untrusted.parsing import hides, visible
+from autocoder_jupyter.untrusted.visible import hides, visible
 
 
 def field_names(names: Sequence[str]) -> tuple[str, ...]:

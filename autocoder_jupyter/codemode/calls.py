@@ -29,8 +29,8 @@ from autocoder_jupyter.run.events import (
     ToolEnded,
 )
 from autocoder_jupyter.types import ToolOutcome
-from autocoder_jupyter.untrusted.parsing import visible_block
 from autocoder_jupyter.untrusted.plain_json import shortened
+from autocoder_jupyter.untrusted.visible import visible_block
 
 # Approval
 #

@@ -20,7 +20,7 @@ from typing import Any
 
 from autocoder_jupyter.errors import UnsupportedData
 from autocoder_jupyter.redaction.masking import Masker
-from autocoder_jupyter.untrusted.parsing import visible, visible_block
+from autocoder_jupyter.untrusted.visible import visible, visible_block
 
 # Between notebook and sandbox
 

@@ -18,7 +18,8 @@ from autocoder_jupyter.data.checks import ColumnCheck, Scalar, match_by_re2
 from autocoder_jupyter.data.schema import ColumnSchema, TableSchema, schema_source, zone_of
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.types import Report
-from autocoder_jupyter.untrusted.parsing import parse_expression, visible
+from autocoder_jupyter.untrusted.parsing import parse_expression
+from autocoder_jupyter.untrusted.visible import visible
 
 _ROWS = {"row_count": "__eq__", "min_rows": "__ge__", "max_rows": "__le__"}
 _BOUNDS = {"greater_than": "gt", "at_least": "ge", "less_than": "lt", "at_most": "le"}

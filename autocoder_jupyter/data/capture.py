@@ -31,7 +31,7 @@ from autocoder_jupyter.errors import InvalidRequest, working_folder
 from autocoder_jupyter.kinds.values import one_table
 from autocoder_jupyter.types import Dir, File
 from autocoder_jupyter.types.records import Drawn
-from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.untrusted.visible import visible
 
 # Tables of other libraries
 #

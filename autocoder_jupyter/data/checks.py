@@ -16,8 +16,8 @@ from autocoder_jupyter.data.text_formats import cell_text, reads, text_formats
 from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.request import Share
 from autocoder_jupyter.types import CheckOutcome
-from autocoder_jupyter.untrusted.parsing import visible
 from autocoder_jupyter.untrusted.plain_json import shortened
+from autocoder_jupyter.untrusted.visible import visible
 
 # Conditions on a table
 

@@ -27,7 +27,7 @@ from autocoder_jupyter.data.drift import family, shape_of
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.types import File
 from autocoder_jupyter.untrusted.folder import READ_AHEAD
-from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.untrusted.visible import visible
 
 # Bytes and lines
 

@@ -29,7 +29,7 @@ from autocoder_jupyter.data.sources import (
 )
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.types.records import Drawn
-from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.untrusted.visible import visible
 
 MOST_ROWS = 10_000
 MOST_CELLS = 2**22

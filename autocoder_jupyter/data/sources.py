@@ -16,7 +16,7 @@ import pandas as pd
 
 from autocoder_jupyter.data.sample import sample_positions
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.untrusted.visible import visible
 
 # Kinds of such tables: lazy frames, queries, datasets, tables of a cluster
 #

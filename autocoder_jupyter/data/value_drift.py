@@ -23,7 +23,7 @@ from autocoder_jupyter.data.text_formats import cell_text
 from autocoder_jupyter.data.withheld import WithheldColumns
 from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.request import Share
-from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.untrusted.visible import visible
 
 # Records
 #

@@ -16,7 +16,7 @@ from autocoder_jupyter.display.verified import OFFER, can_be_checked
 from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.settings.config import RECORDS
-from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.untrusted.visible import visible
 from autocoder_jupyter.view.document import Beside, Row, Span, line
 from autocoder_jupyter.view.markup import element, escape, html_widget
 

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 from autocoder_jupyter.equality import Comparison, Path, ValueDifference
-from autocoder_jupyter.untrusted.parsing import visible
 from autocoder_jupyter.untrusted.plain_json import shortened
+from autocoder_jupyter.untrusted.visible import visible
 
 MOST_LINES = 6
 """The number of changes of one output that are described; the others are counted."""

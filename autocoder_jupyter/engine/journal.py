@@ -34,8 +34,8 @@ from autocoder_jupyter.request import Share
 from autocoder_jupyter.trust.seals import sealed
 from autocoder_jupyter.types import STOPPED, Exchange, Report
 from autocoder_jupyter.untrusted.folder import Folder
-from autocoder_jupyter.untrusted.parsing import readable_code
 from autocoder_jupyter.untrusted.plain_json import parse
+from autocoder_jupyter.untrusted.visible import readable_code
 from autocoder_jupyter.versions.edits import undo_edit
 from autocoder_jupyter.versions.store import (
     Versions,

@@ -26,7 +26,8 @@ from autocoder_jupyter.errors import DataDrift, InvalidRequest
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.types import Author, CodePlan, InputSpec, OutputSpec, Report
-from autocoder_jupyter.untrusted.parsing import complaint, parse, visible
+from autocoder_jupyter.untrusted.parsing import complaint, parse
+from autocoder_jupyter.untrusted.visible import visible
 from autocoder_jupyter.versions.edits import EditedVersion, edit_of
 from autocoder_jupyter.versions.field_changes import Change
 from autocoder_jupyter.versions.request_fields import (

@@ -21,8 +21,8 @@ from autocoder_jupyter.settings import parameters as check
 from autocoder_jupyter.types import OutputSpec, Report, type_name
 from autocoder_jupyter.types.records import STAGES
 from autocoder_jupyter.untrusted.folder import Folder
-from autocoder_jupyter.untrusted.parsing import visible
 from autocoder_jupyter.untrusted.plain_json import parse
+from autocoder_jupyter.untrusted.visible import visible
 from autocoder_jupyter.version import VERSION
 
 # Tasks: a request, its data, and the answers that are known to be right

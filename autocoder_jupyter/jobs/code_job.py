@@ -19,8 +19,8 @@ from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.run.events import CallWaits, EndState, Finished, Noticed
 from autocoder_jupyter.run.tracker import RunTracker, write_log
 from autocoder_jupyter.untrusted.folder import Folder
-from autocoder_jupyter.untrusted.parsing import visible
 from autocoder_jupyter.untrusted.plain_json import parse
+from autocoder_jupyter.untrusted.visible import visible
 
 if TYPE_CHECKING:
     from autocoder_jupyter.codemode.agent import CodeModeAgent

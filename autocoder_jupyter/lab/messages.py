@@ -20,7 +20,7 @@ from autocoder_jupyter.run.of_report import run_of
 from autocoder_jupyter.run.record import Phase
 from autocoder_jupyter.settings.config import RECORDS
 from autocoder_jupyter.settings.setting import Option
-from autocoder_jupyter.untrusted.parsing import visible_block
+from autocoder_jupyter.untrusted.visible import visible_block
 from autocoder_jupyter.view.as_text import MOST_CHARACTERS, PageDocument, page_document
 
 if TYPE_CHECKING:

@@ -38,7 +38,7 @@ from autocoder_jupyter.redaction.logs import redacting_logger
 from autocoder_jupyter.redaction.messages import without_anything_secret
 from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.tasks.export import insertable, readable
-from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.untrusted.visible import visible
 from autocoder_jupyter.view.as_html import data_address
 
 _log = redacting_logger(__name__)

@@ -27,7 +27,8 @@ from autocoder_jupyter.settings.parameters import require_short, require_unicode
 from autocoder_jupyter.settings.setting import Mode, Option
 from autocoder_jupyter.types import INPUT_TYPE_NAMES, TYPE_NAMES, InputSpec, OutputSpec, TypeName
 from autocoder_jupyter.types.interface import demand_text
-from autocoder_jupyter.untrusted.parsing import hides, literal, require_expression, visible
+from autocoder_jupyter.untrusted.parsing import literal, require_expression
+from autocoder_jupyter.untrusted.visible import hides, visible
 
 # Words, flags and values of a line; the meaning of an option is not known here
 

@@ -19,7 +19,7 @@ from autocoder_jupyter.errors import AutocodeError, SandboxUnavailable, working_
 from autocoder_jupyter.magics.terminal import columns
 from autocoder_jupyter.settings.choices import SANDBOXES
 from autocoder_jupyter.settings.config import NO_KEY
-from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.untrusted.visible import visible
 from autocoder_jupyter.view import as_text, markup
 from autocoder_jupyter.view.amounts import amount
 from autocoder_jupyter.view.markup import Html

@@ -13,7 +13,7 @@ from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.magics.recognition import NameInProse, is_like
 from autocoder_jupyter.magics.references import columns_of, data_names, find_references, kind_of, unmarked
 from autocoder_jupyter.request import Request
-from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.untrusted.visible import visible
 
 if TYPE_CHECKING:
     from autocoder_jupyter.jobs.code_job import CodeRequest

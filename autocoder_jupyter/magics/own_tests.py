@@ -17,7 +17,7 @@ from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.settings.parameters import is_input_name
 from autocoder_jupyter.settings.setting import Option
 from autocoder_jupyter.types import Report
-from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.untrusted.visible import visible
 from autocoder_jupyter.versions import Version, Versions
 from autocoder_jupyter.versions.edits import EditedVersion, edit_of, file_of
 from autocoder_jupyter.versions.store import key_of

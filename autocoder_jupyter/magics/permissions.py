@@ -10,7 +10,7 @@ from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.magics.settings import Settings
 from autocoder_jupyter.trust import Permission, trust_in
 from autocoder_jupyter.trust.permissions import digests
-from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.untrusted.visible import visible
 
 LONGEST = 120
 """Characters of a value on a card. `%autocode trust` shows the whole value."""

@@ -36,7 +36,7 @@ from autocoder_jupyter.magics.command import (
 from autocoder_jupyter.magics.examples import parse_example
 from autocoder_jupyter.magics.options import FLAGS
 from autocoder_jupyter.magics.references import describe_unmarked, mentions, referred, require_variable, unmarked
-from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.untrusted.visible import visible
 
 MAGIC = "%%autocode"
 

@@ -13,7 +13,7 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.notebook import NotebookJob
 from autocoder_jupyter.magics.terminal import columns, drawn
 from autocoder_jupyter.run.function_run import FunctionRun
-from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.untrusted.visible import visible
 from autocoder_jupyter.view import markup
 
 if TYPE_CHECKING:

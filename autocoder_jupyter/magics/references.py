@@ -21,7 +21,7 @@ from autocoder_jupyter.magics.recognition import NameInProse, recognised
 from autocoder_jupyter.magics.settings import did_you_mean
 from autocoder_jupyter.redaction.logs import redacting_logger
 from autocoder_jupyter.types import Dir, File
-from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.untrusted.visible import visible
 
 _REFERENCE = re.compile(r"(?<![\w@])@([A-Za-z_]\w*)")
 """It does not match `me@example.org`, nor `@@name`, which means the text `@name`."""

@@ -20,7 +20,7 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.magics.terminal import columns
 from autocoder_jupyter.redaction.logs import redacting_logger
-from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.untrusted.visible import visible
 
 if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.inspector import Inspector

@@ -21,8 +21,8 @@ from autocoder_jupyter.settings.setting import Option
 from autocoder_jupyter.trust import Permission, trust_in
 from autocoder_jupyter.trust.permissions import machine_of
 from autocoder_jupyter.untrusted.folder import Folder
-from autocoder_jupyter.untrusted.parsing import visible
 from autocoder_jupyter.untrusted.plain_toml import parse
+from autocoder_jupyter.untrusted.visible import visible
 
 if TYPE_CHECKING:
     from autocoder_jupyter.request import AgentConfig

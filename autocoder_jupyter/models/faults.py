@@ -23,7 +23,7 @@ from autocoder_jupyter.models import preflight
 from autocoder_jupyter.models.preflight import HOW_TO_NAME, unknown_provider
 from autocoder_jupyter.models.protocol import AnswerLimits, Grant, Meter, ModelConfig, Question, WorstCase, question_key
 from autocoder_jupyter.types import STOPPED, Exchange, Usage
-from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.untrusted.visible import visible
 from autocoder_jupyter.view.amounts import so_far
 
 # The meaning of an error

@@ -19,8 +19,8 @@ from autocoder_jupyter.concurrency.background import Pauses
 from autocoder_jupyter.models.faults import EndedEarly, NoAnswer, Silent, WebPage
 from autocoder_jupyter.models.protocol import SLACK, AnswerLimits, Grant, WorstCase, most_bytes, most_bytes_in_event
 from autocoder_jupyter.types import Usage
-from autocoder_jupyter.untrusted.parsing import visible
 from autocoder_jupyter.untrusted.plain_json import TextPieces, parse, valid_unicode
+from autocoder_jupyter.untrusted.visible import visible
 
 # Answers that litellm could not read
 #

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import traceback
 
-from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.untrusted.visible import visible
 
 
 class _Redacting(logging.Filter):

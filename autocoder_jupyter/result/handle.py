@@ -28,7 +28,7 @@ from autocoder_jupyter.scaling.mapped import LastMap
 from autocoder_jupyter.tasks.task import Task
 from autocoder_jupyter.types import Report
 from autocoder_jupyter.types.interface import KnownSplits, Split
-from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.untrusted.visible import visible
 
 if TYPE_CHECKING:
     from autocoder_jupyter.scaling.map import Map

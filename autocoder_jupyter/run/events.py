@@ -24,7 +24,7 @@ from autocoder_jupyter.types import (
     Usage,
 )
 from autocoder_jupyter.types.records import Asking, Drawn, Glimpse, StageName
-from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.untrusted.visible import visible
 
 # Arguments of a call that needs approval
 

@@ -20,8 +20,8 @@ from autocoder_jupyter.request import SandboxChoice
 from autocoder_jupyter.sandbox.protocol import Probe, Sandbox
 from autocoder_jupyter.settings.choices import ANY, SANDBOXES, MinimumTier, SandboxMinimum, SandboxName
 from autocoder_jupyter.types import ImageConfig
-from autocoder_jupyter.untrusted.parsing import visible
 from autocoder_jupyter.untrusted.plain_json import parse
+from autocoder_jupyter.untrusted.visible import visible
 
 
 def choose(

@@ -18,7 +18,7 @@ from autocoder_jupyter.data.drift import family
 from autocoder_jupyter.engine.evidence.pieces import below, deviation
 from autocoder_jupyter.equality.tables import has_own_index
 from autocoder_jupyter.errors import DataDrift, InvalidRequest, writing
-from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.untrusted.visible import visible
 
 # Tables that fit together
 #

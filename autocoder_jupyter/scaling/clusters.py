@@ -36,7 +36,7 @@ from autocoder_jupyter.scaling.engine_pieces import (
 from autocoder_jupyter.scaling.partition import ROOM
 from autocoder_jupyter.scaling.pieces import CHECKED, PieceCalls
 from autocoder_jupyter.scaling.prepare import require_workers
-from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.untrusted.visible import visible
 
 BUCKETS_PER_PARTITION = 8
 """Dask and Spark divide buckets by their hash, so with one for each partition many partitions would be empty."""

@@ -29,8 +29,8 @@ from autocoder_jupyter.sandbox.host.redaction import RedactingWorker
 from autocoder_jupyter.sandbox.protocol import Worker
 from autocoder_jupyter.types.interface import DeclaredSplit, FoundSplit, Split, table_names
 from autocoder_jupyter.untrusted.folder import Folder
-from autocoder_jupyter.untrusted.parsing import visible
 from autocoder_jupyter.untrusted.plain_json import parse
+from autocoder_jupyter.untrusted.visible import visible
 from autocoder_jupyter.version import VERSION
 
 MOST_KEPT = 256

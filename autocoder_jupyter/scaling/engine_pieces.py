@@ -18,7 +18,7 @@ from autocoder_jupyter.scaling.answers import require_same, rounds
 from autocoder_jupyter.scaling.partition import largest_group, row_hashes
 from autocoder_jupyter.scaling.pieces import APART, CHECKED, Piece, PieceCalls, frame_of
 from autocoder_jupyter.scaling.running import computed
-from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.untrusted.visible import visible
 
 BUCKET = "_autocode_bucket"
 """The column by which an engine shuffles: the number of the rows' bucket."""

@@ -16,7 +16,7 @@ from autocoder_jupyter.data.capture import is_table
 from autocoder_jupyter.errors import AutocodeError, Cancelled, DataDrift, InvalidRequest, ItemsFailed
 from autocoder_jupyter.types import Dir, File
 from autocoder_jupyter.types.of_flyte import declared_of_flyte
-from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.untrusted.visible import visible
 
 if TYPE_CHECKING:
     import pandas as pd

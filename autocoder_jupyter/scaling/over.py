@@ -37,7 +37,7 @@ from autocoder_jupyter.scaling.sources import HERE, Batch, Batches, Carrier, Par
 from autocoder_jupyter.types import Dir, File, parse_memory
 from autocoder_jupyter.types.interface import Split
 from autocoder_jupyter.types.of_flyte import declared_of_flyte
-from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.untrusted.visible import visible
 
 PART = 4
 """A piece has at most this part of the memory, over the workers. The rest is for copies, and for what is read."""

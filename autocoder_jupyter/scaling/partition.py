@@ -14,7 +14,7 @@ import pyarrow
 import pyarrow.compute as pc
 
 from autocoder_jupyter.errors import InvalidRequest, TooBig, writing
-from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.untrusted.visible import visible
 
 MOST_BUCKETS = 1024
 """Files that are open at once."""

@@ -32,7 +32,7 @@ from autocoder_jupyter.scaling.contract import split_output
 from autocoder_jupyter.scaling.prepare import require_same_versions, versions_here
 from autocoder_jupyter.scaling.running import Calls, collect, here
 from autocoder_jupyter.types.interface import Split
-from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.untrusted.visible import visible
 
 # Rows as pandas tables
 

@@ -21,7 +21,7 @@ from autocoder_jupyter.request import SandboxChoice
 from autocoder_jupyter.sandbox.protocol import EnvironmentSpec
 from autocoder_jupyter.settings.choices import SandboxMinimum
 from autocoder_jupyter.types import ImageConfig
-from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.untrusted.visible import visible
 from autocoder_jupyter.version import VERSION
 
 # Versions

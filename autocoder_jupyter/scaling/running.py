@@ -55,7 +55,7 @@ from autocoder_jupyter.sandbox.worker.entries import Packed
 from autocoder_jupyter.scaling.mapped import SMALL
 from autocoder_jupyter.scaling.prepare import require_same_versions, require_workers, versions_here
 from autocoder_jupyter.types import Dir, File
-from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.untrusted.visible import visible
 
 # One chunk
 #

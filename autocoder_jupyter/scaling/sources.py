@@ -32,7 +32,7 @@ from autocoder_jupyter.data.sources import (
 )
 from autocoder_jupyter.errors import DataDrift, InvalidRequest
 from autocoder_jupyter.types import Dir, File
-from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.untrusted.visible import visible
 
 MOST_METADATA = 2**24
 """Bytes of what pandas wrote about a table into a file."""

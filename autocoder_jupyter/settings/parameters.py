@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.settings.choices import MinimumTier, SandboxMinimum
-from autocoder_jupyter.untrusted.parsing import hides, visible
+from autocoder_jupyter.untrusted.visible import hides, visible
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

@@ -23,8 +23,9 @@ from autocoder_jupyter.data.columns_read import EVERY_COLUMN, MASKED, ColumnsRea
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.types import InputSpec, OutputSpec
 from autocoder_jupyter.untrusted.parsing import literal as read_literal
-from autocoder_jupyter.untrusted.parsing import parse, visible
+from autocoder_jupyter.untrusted.parsing import parse
 from autocoder_jupyter.untrusted.plain_json import shortened
+from autocoder_jupyter.untrusted.visible import visible
 
 # Untrusted text in a script: only as a comment of one line, or as a literal
 

@@ -26,7 +26,8 @@ from autocoder_jupyter.sandbox.environments.locking import check_pins, name_of, 
 from autocoder_jupyter.tasks.command_line import below_the_head, command_line, comment, entered
 from autocoder_jupyter.types import Report
 from autocoder_jupyter.untrusted.folder import Folder
-from autocoder_jupyter.untrusted.parsing import TooLong, parse, readable_code, require_readable, visible, visible_block
+from autocoder_jupyter.untrusted.parsing import TooLong, parse, require_readable
+from autocoder_jupyter.untrusted.visible import readable_code, visible, visible_block
 
 # Code without hidden characters, for a place where a person reads it: a cell, or a script
 

@@ -31,7 +31,7 @@ from autocoder_jupyter.tasks.package import export_package
 from autocoder_jupyter.tasks.task import Task
 from autocoder_jupyter.types import Dir, File, InputSpec, OutputSpec, Report
 from autocoder_jupyter.types.of_flyte import class_of_flyte
-from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.untrusted.visible import visible
 
 # Tasks in this process
 #

@@ -28,7 +28,7 @@ from autocoder_jupyter.tasks.command_line import command_line, functions, litera
 from autocoder_jupyter.tasks.export import readable
 from autocoder_jupyter.types import Report
 from autocoder_jupyter.untrusted.folder import Folder
-from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.untrusted.visible import visible
 
 _NAME = re.compile(r"[A-Za-z](?:[A-Za-z0-9_]*[A-Za-z0-9])?")
 """A name that a package can have on every index."""

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from autocoder_jupyter.trust.permissions import is_ones_own, own_folder, write_own
-from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.untrusted.visible import visible
 
 KEY_BYTES = 32
 

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field
 
 from autocoder_jupyter.types.interface import CodePlan
 from autocoder_jupyter.types.records import Count, Record
-from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.untrusted.visible import visible
 
 # Answers of the model: code, edits, diagnoses, and their usage
 

@@ -12,7 +12,7 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.kinds.table import KINDS, WHOLE, written
 from autocoder_jupyter.kinds.values import TypeName
 from autocoder_jupyter.types.records import Count, Elements, Record
-from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.untrusted.visible import visible
 
 # Splits
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any
 
-from autocoder_jupyter.untrusted.parsing import visible
 from autocoder_jupyter.untrusted.plain_json import shortened
+from autocoder_jupyter.untrusted.visible import visible
 
 # Limits
 

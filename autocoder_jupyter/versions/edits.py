@@ -14,7 +14,7 @@ from pathlib import Path
 from autocoder_jupyter.errors import writing
 from autocoder_jupyter.types import InputSpec, OutputSpec, Report
 from autocoder_jupyter.untrusted.folder import Folder
-from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.untrusted.visible import visible
 from autocoder_jupyter.versions.store import (
     CODE_FILE,
     CONFLICT,

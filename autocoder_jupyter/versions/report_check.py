@@ -9,7 +9,8 @@ from autocoder_jupyter.errors import PackageRefused
 from autocoder_jupyter.sandbox.environments.locking import check_pins
 from autocoder_jupyter.settings.parameters import is_input_name, is_output_name
 from autocoder_jupyter.types import Report
-from autocoder_jupyter.untrusted.parsing import CHARACTERS, hides, visible
+from autocoder_jupyter.untrusted.parsing import CHARACTERS
+from autocoder_jupyter.untrusted.visible import hides, visible
 
 PLAN_CHARACTERS = 200_000
 """Most characters of a plan. It is sent to the model when the function is refined."""

@@ -20,9 +20,9 @@ from autocoder_jupyter.errors import writing
 from autocoder_jupyter.trust.seals import is_sealed
 from autocoder_jupyter.types import Report
 from autocoder_jupyter.untrusted.folder import Folder
-from autocoder_jupyter.untrusted.parsing import hides, readable_code
 from autocoder_jupyter.untrusted.parsing import parse as parse_module
 from autocoder_jupyter.untrusted.plain_json import parse
+from autocoder_jupyter.untrusted.visible import hides, readable_code
 from autocoder_jupyter.versions.report_check import check_report
 
 # The user's choice

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Literal
 
-from autocoder_jupyter.untrusted.parsing import visible_block
+from autocoder_jupyter.untrusted.visible import visible_block
 from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.document import (
     Beside,

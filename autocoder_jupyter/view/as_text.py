@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Container, Iterable, Iterator
 from typing import TypedDict
 
-from autocoder_jupyter.untrusted.parsing import visible_block
+from autocoder_jupyter.untrusted.visible import visible_block
 from autocoder_jupyter.view import markup, source
 from autocoder_jupyter.view.document import (
     Beside,

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NewType, Protocol
 
-from autocoder_jupyter.untrusted.parsing import visible, visible_block
+from autocoder_jupyter.untrusted.visible import visible, visible_block
 
 # Styles
 

@@ -35,7 +35,7 @@ from autocoder_jupyter.request import AgentConfig
 from autocoder_jupyter.sandbox.protocol import CallSpec, WorkerNotReady
 from autocoder_jupyter.tasks.task import Task
 from autocoder_jupyter.types import Dir, Figure, File, ImageConfig, InputSpec, OutputSpec, Secret
-from autocoder_jupyter.untrusted.parsing import hides
+from autocoder_jupyter.untrusted.visible import hides
 from tests.cases import each as each_case
 
 SALES = InputSpec(name="sales", type="DataFrame")

@@ -12,7 +12,7 @@ import pytest
 from autocoder_jupyter import CodeModeAgent, tool
 from autocoder_jupyter.codemode.calls import ApprovalRequest, Decision, shown_arguments
 from autocoder_jupyter.run.events import CallAllowed, CallWaits, Event, ToolEnded
-from autocoder_jupyter.untrusted.parsing import visible_block
+from autocoder_jupyter.untrusted.visible import visible_block
 from tests.codemode.conftest import Ask, block, error_of
 
 THRICE = """\

@@ -13,7 +13,8 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.request import Earlier
 from autocoder_jupyter.run.events import VersionBegun
 from autocoder_jupyter.types import CodePlan, CodeSolution, Report
-from autocoder_jupyter.untrusted.parsing import readable_code, same_code, visible_block
+from autocoder_jupyter.untrusted.parsing import same_code
+from autocoder_jupyter.untrusted.visible import readable_code, visible_block
 from autocoder_jupyter.versions import Versions
 from autocoder_jupyter.versions.edits import differing_files, edit_of, file_of
 from tests.runner import CODE, PLAN, TESTS, Runner, fenced

@@ -35,7 +35,7 @@ from autocoder_jupyter.types import (
     Trace,
     Usage,
 )
-from autocoder_jupyter.untrusted.parsing import visible_block
+from autocoder_jupyter.untrusted.visible import visible_block
 from tests.lab.conftest import ScriptedJobs
 
 FIELDS = {

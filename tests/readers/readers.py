@@ -753,7 +753,7 @@ READERS: dict[str, Reader] = {
             **_sources("names", "functions"),
             "calls of the function": lambda: "def run(): pass\n" + "run()\n" * 7_000,
         },
-        ("untrusted.parsing:readable_code", "tasks.export:places"),
+        ("untrusted.visible:readable_code", "tasks.export:places"),
     ),
     "code for a script": Reader(
         lambda text, _: (entered(text), tests_for(text, "growth", "# how")),

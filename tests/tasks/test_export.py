@@ -38,7 +38,7 @@ from autocoder_jupyter.types import (
     TestOutcome,
 )
 from autocoder_jupyter.untrusted.folder import READ_BYTES
-from autocoder_jupyter.untrusted.parsing import visible_block
+from autocoder_jupyter.untrusted.visible import visible_block
 
 CODE = '''"""Growth."""
 

@@ -25,7 +25,7 @@ from autocoder_jupyter.data.drift import shape_of
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.tasks.package import export_package
 from autocoder_jupyter.types import CodePlan, CodeSolution, Exchange, InputSpec, OutputSpec, Report
-from autocoder_jupyter.untrusted.parsing import visible_block
+from autocoder_jupyter.untrusted.visible import visible_block
 from tests.tasks.test_export import PLOT, PLOT_TESTS, WORDS, shape
 
 CODE = '''import pandas as pd

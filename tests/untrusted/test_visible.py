@@ -11,7 +11,7 @@ import pytest
 from autocoder_jupyter.errors import AutocodeError, InvalidRequest
 from autocoder_jupyter.redaction.logs import redacting_logger
 from autocoder_jupyter.tasks.export import readable
-from autocoder_jupyter.untrusted.parsing import hides, visible, visible_block
+from autocoder_jupyter.untrusted.visible import hides, visible, visible_block
 from autocoder_jupyter.view import markup
 from tests.cases import each
 

@@ -39,7 +39,7 @@ from autocoder_jupyter.display.live import card_html
 from autocoder_jupyter.display.outputs import error_html
 from autocoder_jupyter.display.verified import OFFER, can_be_checked
 from autocoder_jupyter.errors import AutocodeError
-from autocoder_jupyter.untrusted.parsing import visible_block
+from autocoder_jupyter.untrusted.visible import visible_block
 from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.as_html import blocks_html, head_html
 from autocoder_jupyter.view.document import Block, Row, Tone

@@ -16,7 +16,7 @@ from autocoder_jupyter.engine.evidence.comparison import OpenPlace
 from autocoder_jupyter.engine.evidence.small_inputs import SmallInput
 from autocoder_jupyter.engine.prompt import Brief, block
 from autocoder_jupyter.types import CodePlan, OutputSpec
-from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.untrusted.visible import visible
 
 _BY_HAND = """\
 You work out by hand what a function must return for a small input. You see a request, the plan that fixes how it is

@@ -13,7 +13,7 @@ from autocoder_jupyter.engine.evidence.code_numbers import MOST_ROWS
 from autocoder_jupyter.engine.evidence.variations import Profile, Variation, split_variations, trimmed, variations
 from autocoder_jupyter.equality import Leniency, compare
 from autocoder_jupyter.equality.tables import flat, has_own_index
-from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.untrusted.visible import visible
 
 _TYPES = Leniency(types=True)
 """A column of whole numbers in one piece may have fractions in another."""

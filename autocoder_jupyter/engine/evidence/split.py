@@ -49,7 +49,7 @@ from autocoder_jupyter.sandbox.protocol import Program, Worker
 from autocoder_jupyter.settings.parameters import did_you_mean
 from autocoder_jupyter.types import CheckOutcome, InputSpec
 from autocoder_jupyter.types.interface import DeclaredSplit, Split, SplitKind, demand
-from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.untrusted.visible import visible
 
 SECONDS = 120.0
 """How long a check may take. What is not compared by then is not accepted."""

@@ -25,7 +25,7 @@ from autocoder_jupyter.engines.claude.gateway import Gateway
 from autocoder_jupyter.errors import ModelError
 from autocoder_jupyter.models.library import collecting_rarely
 from autocoder_jupyter.sandbox.temporary_folder import remove_abandoned, temporary_folder
-from autocoder_jupyter.untrusted.parsing import visible_block
+from autocoder_jupyter.untrusted.visible import visible_block
 
 # Installation
 #

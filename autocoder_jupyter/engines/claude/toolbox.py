@@ -16,7 +16,7 @@ from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.run.events import ToolCalled, ToolEnded
 from autocoder_jupyter.sandbox.workspace.workspace import DEFAULT_SECONDS, LONGEST_OBSERVATION, Observation, Workspace
 from autocoder_jupyter.types import ToolOutcome, ToolUse
-from autocoder_jupyter.untrusted.parsing import visible, visible_block
+from autocoder_jupyter.untrusted.visible import visible, visible_block
 from autocoder_jupyter.versions.request_fields import content_key
 
 STEP = "agent tool"

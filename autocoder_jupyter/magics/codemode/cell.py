@@ -25,7 +25,7 @@ from autocoder_jupyter.run.tracker import RunTracker
 from autocoder_jupyter.settings.config import RECORDS
 from autocoder_jupyter.types.records import Glimpse
 from autocoder_jupyter.untrusted.folder import Folder
-from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.untrusted.visible import visible
 from autocoder_jupyter.view import markup
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from autocoder_jupyter.magics.doctor import examine, shown
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.magics.options import SETTINGS
 from autocoder_jupyter.settings.config import NO_KEY, OWN_PRICES
-from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.untrusted.visible import visible
 
 YES = "yes"
 TEST = "Answer with the single word: ready"

@@ -22,7 +22,7 @@ from autocoder_jupyter.magics.permissions import FolderPermissions, collected, p
 from autocoder_jupyter.magics.settings import NAME, did_you_mean
 from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.trust import agree, withdraw
-from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.untrusted.visible import visible
 from autocoder_jupyter.versions.store import VERSIONS
 from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.amounts import counted

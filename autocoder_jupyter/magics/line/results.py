@@ -34,7 +34,7 @@ from autocoder_jupyter.magics.versions import (
 from autocoder_jupyter.result.handle import ExportKind
 from autocoder_jupyter.tasks.export import insertable
 from autocoder_jupyter.types import Step
-from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.untrusted.visible import visible
 from autocoder_jupyter.versions.verification import rename as rename_versions
 from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.as_text import blocks_text

@@ -30,7 +30,7 @@ from autocoder_jupyter.sandbox.protocol import (
 )
 from autocoder_jupyter.settings.choices import SandboxName
 from autocoder_jupyter.types import ImageConfig
-from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.untrusted.visible import visible
 
 PROBE_SECONDS = 30.0
 """Seconds for which the result of a probe is kept. A new probe needs one ping; the trial runs once per process."""

@@ -32,8 +32,8 @@ from autocoder_jupyter.sandbox.environments.uv import IndexUnreachable, index_id
 from autocoder_jupyter.sandbox.protocol import UNWATCHED, BuildWatch, EnvironmentSpec
 from autocoder_jupyter.untrusted import plain_toml
 from autocoder_jupyter.untrusted.folder import Folder
-from autocoder_jupyter.untrusted.parsing import visible
 from autocoder_jupyter.untrusted.plain_json import parse
+from autocoder_jupyter.untrusted.visible import visible
 
 # The lines of a lock
 #

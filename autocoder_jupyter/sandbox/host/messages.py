@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from autocoder_jupyter.untrusted.parsing import visible_block
+from autocoder_jupyter.untrusted.visible import visible_block
 
 # Cleaning
 

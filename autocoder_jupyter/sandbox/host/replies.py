@@ -24,7 +24,7 @@ from autocoder_jupyter.sandbox.host.messages import boundary_hint, stable
 from autocoder_jupyter.sandbox.temporary_folder import TemporaryFolder, make_folder
 from autocoder_jupyter.sandbox.worker.entries import OutOfBounds, unpacked
 from autocoder_jupyter.types import Dir, Figure, File, OutputSpec
-from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.untrusted.visible import visible
 
 # Answers
 

@@ -24,7 +24,8 @@ from autocoder_jupyter.sandbox.protocol import Callee, CallSpec, OnCall, Program
 from autocoder_jupyter.sandbox.worker.entries import OutOfBounds, Packed, unpacked
 from autocoder_jupyter.sandbox.worker.frames import pack
 from autocoder_jupyter.types import Outcome, TestOutcome
-from autocoder_jupyter.untrusted.parsing import parse, visible
+from autocoder_jupyter.untrusted.parsing import parse
+from autocoder_jupyter.untrusted.visible import visible
 
 # Outcomes
 

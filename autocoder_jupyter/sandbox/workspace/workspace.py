@@ -30,7 +30,7 @@ from autocoder_jupyter.sandbox.worker.commands import (
     OUTPUT_BYTES,
 )
 from autocoder_jupyter.sandbox.worker.frames import pack
-from autocoder_jupyter.untrusted.parsing import visible, visible_block
+from autocoder_jupyter.untrusted.visible import visible, visible_block
 
 # Allowed files
 
