@@ -206,7 +206,7 @@ class SandboxCrash(SandboxError):
         self.signal = signal
 
 
-def told_briefly(error: Exception) -> str:
+def brief_error(error: Exception) -> str:
     """The first sentence of an error; only the type of one that is not ours, whose message may contain values."""
     return error.what if isinstance(error, AutocodeError) else f"There was an unforeseen {type(error).__name__}."
 

@@ -18,7 +18,7 @@ from autocoder_jupyter.display.inspector.document import render_html, render_tex
 from autocoder_jupyter.errors import InvalidRequest, NotVerifiedWarning
 from autocoder_jupyter.magics.result_display import subject_of, subject_of_report
 from autocoder_jupyter.result import CodeGenEvalResult
-from autocoder_jupyter.run.events import KeptHolds, Noticed
+from autocoder_jupyter.run.events import KeptVerified, Noticed
 from autocoder_jupyter.trust import seals
 from autocoder_jupyter.types import Evidence, SecondOpinion, TestOutcome
 from autocoder_jupyter.versions import Versions, verification
@@ -344,7 +344,7 @@ def test_the_cell_of_a_colleague_verifies_it_once_and_says_nothing_more(
     edit(folder / "report.json", lambda data: data.update(second_opinion=opinion.model_dump(mode="json")))
     produced = asyncio.run(Runner(root, "local").generate({}))
     assert produced.report.success and produced.asked == [] and produced.of(Noticed) == []
-    assert [event.verified_on for event in produced.of(KeptHolds)] == ["3 rows"]
+    assert [event.verified_on for event in produced.of(KeptVerified)] == ["3 rows"]
     assert produced.report.second_opinion is not None and produced.report.second_opinion.state == "none"
     assert [attempt.evidence for attempt in produced.report.history] == [Evidence()]  # those are the colleague's
     [kept] = (tmp_path / "config").rglob("verified/*.json")

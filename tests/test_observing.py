@@ -12,7 +12,7 @@ import pytest
 
 from autocoder_jupyter.agent.generation import export_spans
 from autocoder_jupyter.run.events import (
-    AgentSaid,
+    AgentText,
     Finished,
     Retrying,
     SourceWritten,
@@ -67,7 +67,7 @@ def test_the_log_has_tool_calls_without_what_was_asked_and_told(tmp_path: Path) 
     log = EventLog(tmp_path / "logs.jsonl", "growth", lambda: "r1")
     for event in (
         TurnBegun(2, 50),
-        AgentSaid(2, "secret thought"),
+        AgentText(2, "secret thought"),
         ToolCalled("c1", 2, "Bash", "grep secret orders.csv", "denied", "it reads secret.csv"),
         ToolEnded("c1", "denied", "secret row"),
         SuiteChanged(("test_sum",)),

@@ -151,7 +151,7 @@ _OF_MISSING_FILES = frozenset(
 """Errors of a library that loads one of its own files late, if the file is missing."""
 
 
-class OnWorker(Generic[T]):
+class WorkerTask(Generic[T]):
     """Work of a function on its thread, which another thread may stop at any time.
 
     Args:
@@ -255,7 +255,7 @@ class OnWorker(Generic[T]):
                 return self._work(worker)
 
 
-async def in_turn(name: str, on_worker: OnWorker[T], options: CallOptions, work: Callable[[], T]) -> T:
+async def in_turn(name: str, on_worker: WorkerTask[T], options: CallOptions, work: Callable[[], T]) -> T:
     """Do work that uses a worker when it is its turn. Cancelling the awaiting task stops it."""
     queue, turn = shared_queue(), CallTurn(options.resources)
 
@@ -412,7 +412,7 @@ class _SandboxCall:
         def work(worker: Worker) -> Mapping[str, Any]:  # a method would make a cycle, which keeps the arguments
             return worker.call(program, arguments, spec).values
 
-        self.on_worker = OnWorker(function, options, work)
+        self.on_worker = WorkerTask(function, options, work)
 
     def finished(self, computed: Mapping[str, Any]) -> dict[str, Any]:
         """The outputs by name, as their contracts return them, with their files moved to their final place."""

@@ -104,7 +104,7 @@ def _table_bytes(table: Any) -> bytes:
         return str((table.to_frame() if table.ndim == 1 else table).to_csv()).encode("utf-8", "backslashreplace")
 
 
-class NobodyToAsk(Exception):
+class NoUserToAsk(Exception):
     """The user cannot be asked after all, for example at the end of input. This is no decision."""
 
 
@@ -116,7 +116,7 @@ class Consent:
     """Asks the user and keeps the decisions of this session. One question at a time.
 
     Args:
-        approve: asks the user; None if there is no user to ask. It may raise `NobodyToAsk`.
+        approve: asks the user; None if there is no user to ask. It may raise `NoUserToAsk`.
     """
 
     def __init__(self, approve: Approve | None) -> None:
@@ -134,7 +134,7 @@ class Consent:
             if (known := self.known(request.tool)) is not None:
                 return known
             if self._approve is None:
-                raise NobodyToAsk
+                raise NoUserToAsk
             decision = await self._asked(self._approve, request)
             if decision not in get_args(Decision):
                 allowed = ", ".join(map(repr, get_args(Decision)))
@@ -396,7 +396,7 @@ class ToolCalls:
         self._emit(CallWaits(call.name, name, call.argument, recorded=from_record))
         try:
             allowed = await self._consent.ask(request)
-        except NobodyToAsk:
+        except NoUserToAsk:
             why = (
                 "it needs a person's consent"
                 if call.tool.ask

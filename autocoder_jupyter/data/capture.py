@@ -22,7 +22,7 @@ from autocoder_jupyter.data.sources import (
     elsewhere,
     engine_of,
     native,
-    refuse_elsewhere,
+    refuse_lazy,
     require_no_objects,
     require_readable,
 )
@@ -293,7 +293,7 @@ def capture(value: Any) -> Any:
     Raises:
         InvalidRequest: the value has another type, its rows are not in memory, or the file or folder does not exist.
     """
-    refuse_elsewhere(value)
+    refuse_lazy(value)
     if isinstance(value, pd.DataFrame | pd.Series):
         return with_origin(value.copy(deep=not _copy_on_write()), origin_of(value))
     if isinstance(value, File | Dir):

@@ -72,7 +72,7 @@ def elsewhere(value: object) -> RemoteKind | None:
     return next((kind for kind in _KINDS if (kind.library, kind.type_name) in classes), None)
 
 
-def refuse_elsewhere(value: Any, name: str = "table") -> None:
+def refuse_lazy(value: Any, name: str = "table") -> None:
     """Refuse a table whose rows are not in memory as a sample. Nothing of it is read.
 
     Raises:

@@ -14,7 +14,7 @@ from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.engine.acceptance import Acceptance, run_acceptance
 from autocoder_jupyter.engine.environment import Packages
 from autocoder_jupyter.engine.evidence.examiner import LAYERS, Examiner
-from autocoder_jupyter.engine.evidence.second_opinion import Adviser
+from autocoder_jupyter.engine.evidence.second_opinion import SecondOpinionStage
 from autocoder_jupyter.engine.evidence.split import run_split
 from autocoder_jupyter.engine.first_run import FirstRun, show_outputs
 from autocoder_jupyter.engine.generation import GenerationSetup, GenerationState
@@ -273,13 +273,13 @@ class Examination:
     """Examines the verified functions of one generation, with its second opinion.
 
     Args:
-        adviser: gets the second opinion.
+        second_opinion: gets the second opinion.
         record: the record of the generation; the function that can be used already is offered there.
     """
 
-    def __init__(self, setup: GenerationSetup, adviser: Adviser, record: VersionRecord) -> None:
+    def __init__(self, setup: GenerationSetup, second_opinion: SecondOpinionStage, record: VersionRecord) -> None:
         self._setup = setup
-        self._adviser = adviser
+        self._second_opinion = second_opinion
         self._record = record
         self._seconds_left = setup.config.second_opinion_seconds
         """How long verified functions of this generation may still wait. While one is changed, none waits."""
@@ -294,31 +294,33 @@ class Examination:
         known = await call_blocking(self._verified_before)
         found = known.evidence.strength if known is not None else None
         is_examined = EFFORTS[self._setup.config.effort].is_examined and found is None
-        beside = (*((SECOND,) if self._adviser.is_wanted else ()), *((TRIAL,) if is_examined else ()))
+        beside = (*((SECOND,) if self._second_opinion.is_wanted else ()), *((TRIAL,) if is_examined else ()))
         if beside:
             await record.offer_verified(beside)
         examining = asyncio.create_task(self._strength(state, found))
         try:
-            weighed = await self._adviser.weigh(state, verdict, self._seconds_left, may_doubt=record.may_be_changed)
+            extended = await self._second_opinion.compare(
+                state, verdict, self._seconds_left, may_doubt=record.may_be_changed
+            )
             strength = await examining
         finally:
             examining.cancel()
         self._seconds_left = max(until - time.monotonic(), 0.0)
         if strength is not None:
-            strength = await self.examiner.judged(strength, self._adviser.agreed)
+            strength = await self.examiner.judged(strength, self._second_opinion.agreed)
         verified = VerifiedTurn(replace(turn, verdict=replace(verdict, strength=strength)), suite)
-        weighed = replace(weighed, strength=strength)
-        if weighed.success and strength is not None and record.may_be_changed:
-            fault = await self.examiner.doubt(state, self._adviser.agreed)
+        extended = replace(extended, strength=strength)
+        if extended.success and strength is not None and record.may_be_changed:
+            fault = await self.examiner.doubt(state, self._second_opinion.agreed)
             if fault is not None:
-                weighed = replace(weighed, failures=(*weighed.failures, fault))
+                extended = replace(extended, failures=(*extended.failures, fault))
             else:
-                weighed = await self._with_further_tests(state, attempts, weighed, strength)
+                extended = await self._with_further_tests(state, attempts, extended, strength)
         before = {cost.layer: _paid_before(cost) for cost in (known.evidence.costs if known is not None else ())}
-        now = {cost.layer: cost for cost in self._costs(weighed)}
-        weighed = replace(weighed, costs=tuple({**now, **before}.values()))
-        self._setup.emit(EvidenceGathered(turn.number, weighed.evidence))
-        return verified, weighed
+        now = {cost.layer: cost for cost in self._costs(extended)}
+        extended = replace(extended, costs=tuple({**now, **before}.values()))
+        self._setup.emit(EvidenceGathered(turn.number, extended.evidence))
+        return verified, extended
 
     def _verified_before(self) -> Report | None:
         """The report of a kept function that was verified here before: it has the same tests."""
@@ -355,7 +357,7 @@ class Examination:
         setup, tests = self._setup, verdict.evidence.tests
         asked = [exchange for exchange in setup.talk.exchanges if exchange.stage == "tests"]
         ran = _cost("tests", asked, sum(outcome.seconds for outcome in tests))
-        second = _cost(SECOND, setup.second_talk.exchanges, self._adviser.seconds)
+        second = _cost(SECOND, setup.second_talk.exchanges, self._second_opinion.seconds)
         took = self.examiner.seconds
         others = (_cost(layer, (), took[layer]) for layer in LAYERS if layer in took)
         has_second = second.tokens or second.recorded or second.seconds

@@ -18,7 +18,7 @@ from autocoder_jupyter.data.overview import glimpses
 from autocoder_jupyter.engine.environment import Packages
 from autocoder_jupyter.engine.evidence.comparison import SECONDS, second_program
 from autocoder_jupyter.engine.evidence.examiner import Examiner
-from autocoder_jupyter.engine.evidence.second_opinion import Adviser
+from autocoder_jupyter.engine.evidence.second_opinion import SecondOpinionStage
 from autocoder_jupyter.engine.evidence.sides import AT_ONCE, Side
 from autocoder_jupyter.engine.generation import GenerationState
 from autocoder_jupyter.engine.sample_run import SampleRun, run_again, run_on_sample
@@ -45,13 +45,15 @@ class EvidenceAhead:
 
     Args:
         state: the state of the generation. It keeps the answers.
-        adviser: gets the second solution.
+        second_opinion: gets the second solution.
     """
 
-    def __init__(self, state: GenerationState, packages: Packages, adviser: Adviser, examiner: Examiner) -> None:
+    def __init__(
+        self, state: GenerationState, packages: Packages, second_opinion: SecondOpinionStage, examiner: Examiner
+    ) -> None:
         self._state = state
         self._packages = packages
-        self._adviser = adviser
+        self._second_opinion = second_opinion
         self._examiner = examiner
         self._is_over = threading.Event()
         self._turn = threading.Event()
@@ -61,7 +63,7 @@ class EvidenceAhead:
         """Begin, if anybody will need it."""
         self._turn = turn
         is_examined = EFFORTS[self._state.setup.config.effort].is_examined
-        if not self._is_over.is_set() and (is_examined or self._adviser.is_wanted):
+        if not self._is_over.is_set() and (is_examined or self._second_opinion.is_wanted):
             self._tasks = list(map(asyncio.create_task, (self._of_function(program), self._of_second(program))))
 
     def stop(self) -> None:
@@ -83,7 +85,7 @@ class EvidenceAhead:
 
     async def _of_second(self, program: Program) -> None:
         with suppress(Exception):  # as above
-            second = await self._adviser.written()
+            second = await self._second_opinion.written()
             if second is not None and self._packages.has_all_for(self._state.brief.plan, second.code):
                 await self._run(second_program(program, second), with_sample=True)
 

@@ -20,7 +20,7 @@ from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.engine.constraints import Constraints
 from autocoder_jupyter.engine.difference_words import changes
 from autocoder_jupyter.engine.environment import Packages
-from autocoder_jupyter.engine.evidence.second_opinion import Adviser
+from autocoder_jupyter.engine.evidence.second_opinion import SecondOpinionStage
 from autocoder_jupyter.engine.evidence.split import declared
 from autocoder_jupyter.engine.first_run import EvidenceAhead, FirstRun, show_outputs
 from autocoder_jupyter.engine.generation import GenerationSetup, GenerationState, innermost
@@ -133,8 +133,8 @@ class _Generation:
         self._packages = packages
         self._record = record
         self._begun = begun
-        self._adviser = Adviser(setup, packages)
-        self._examination = Examination(setup, self._adviser, record)
+        self._second_opinion = SecondOpinionStage(setup, packages)
+        self._examination = Examination(setup, self._second_opinion, record)
         self._first: FirstRun | None = None  # begins with the first code
         self._limit = ""  # the setting whose limit ended it
         self._least_needed = 0.0  # the least that its next question may take of it
@@ -151,8 +151,8 @@ class _Generation:
                     await self._compare(state, record.turns[-1])
         except asyncio.CancelledError:
             if record.is_offered:
-                self._adviser.stop("It was cancelled.")
-                record.end_with_offered(self._adviser.opinion)
+                self._second_opinion.stop("It was cancelled.")
+                record.end_with_offered(self._second_opinion.opinion)
             raise
         except TimeoutError:
             if not deadline.expired():
@@ -171,7 +171,7 @@ class _Generation:
             if record.turns:
                 reason += f"\nStill to fix: {record.turns[-1].verdict.summary}"
         finally:
-            self._adviser.stop()
+            self._second_opinion.stop()
             if self._first is not None:
                 self._first.stop()
             if record.writer is not None:
@@ -227,7 +227,7 @@ class _Generation:
             setup.services.journal.write_draft(draft.code, draft.tests, draft.parent)
         state, writer = self._planned(Planned(Brief(setup.request, draft.plan, version.context)))
         if self._lacks_answers and not setup.config.locked:
-            self._adviser.begin(setup.request, version.context)
+            self._second_opinion.begin(setup.request, version.context)
         state.constraints.recall(setup.services.journal)
         if draft.tests:
             state.set_suite(read_suites(draft.tests, draft.blind))
@@ -255,14 +255,14 @@ class _Generation:
                 state,
                 self._packages,
                 self._record.offer_draft,
-                EvidenceAhead(state, self._packages, self._adviser, self._examination.examiner),
+                EvidenceAhead(state, self._packages, self._second_opinion, self._examination.examiner),
             )
             writing = group.create_task(writer.write())
             group.create_task(state.constraints.ask_about_unread(setup.talk, setup.services.journal))
             with suppress(TimeoutError):  # many local models answer one question after the other
                 async with asyncio.timeout(SECOND_AFTER):
                     await state.has_code.wait()
-            self._adviser.begin(state.brief.request, version.context)
+            self._second_opinion.begin(state.brief.request, version.context)
             await writing
         return state, writer
 
@@ -296,8 +296,8 @@ class _Generation:
                 verified, verdict = await self._examination.examine(state, attempts, verdict)
                 self._doubted = None if verdict.success else verified
                 if self._doubted is not None:
-                    opinion = self._adviser.doubt or self._adviser.opinion
-                    by = "the second opinion" if self._adviser.doubt else "a change of the data"
+                    opinion = self._second_opinion.doubt or self._second_opinion.opinion
+                    by = "the second opinion" if self._second_opinion.doubt else "a change of the data"
                     await record.begin_another(self._doubted, opinion, by)
                 record.change_last(verdict=verdict)
             if record.start.previous is not None:
@@ -343,7 +343,7 @@ class _Generation:
         await self._packages.provide(state.brief.plan, state.sources)
         self._setup.emit(EvidenceGathered(turn.number, turn.verdict.evidence))
         await show_outputs(state, turn.verdict.sample, is_verified=True)
-        self._adviser.restore()
+        self._second_opinion.restore()
         await self._compare(state, turn)
 
     async def _compare(self, state: GenerationState, turn: Turn) -> None:

@@ -29,7 +29,7 @@ from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.run.events import (
     Finished,
     FunctionVerified,
-    KeptHolds,
+    KeptVerified,
     Noticed,
     OpinionGiven,
     SamplesDrawn,
@@ -384,7 +384,7 @@ class VersionRecord:
             report = kept_report(report, setup, kept)
             keep_evidence(setup.services.journal.versions, kept, report)
             self._emit_key_problem()
-            setup.emit(KeptHolds(report.kept or ""))
+            setup.emit(KeptVerified(report.kept or ""))
             self._emit_recorded_facts(report)
         elif setup.config.cache != "disable":
             if (previous := self.start.previous) is not None and report.success:

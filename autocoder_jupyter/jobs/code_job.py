@@ -14,7 +14,7 @@ from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.errors import AutocodeError, Cancelled, InvalidRequest
 from autocoder_jupyter.jobs.job import BackgroundJob, UserQuestion
 from autocoder_jupyter.request import AgentConfig
-from autocoder_jupyter.result.pending import Pending, Waited
+from autocoder_jupyter.result.pending import Pending, PendingResult
 from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.run.events import CallWaits, EndState, Finished, Noticed
 from autocoder_jupyter.run.tracker import RunTracker, write_log
@@ -123,7 +123,7 @@ class Answered:
     exception: Exception | None = None
 
 
-class CodeModeResult(Waited[Answered]):
+class CodeModeResult(PendingResult[Answered]):
     """The answer to a cell, and the record of its code. The fields are those of `AgentResult`.
 
     `state`, `done` and `repr` never wait. `wait()` and `await` return the result when the run has ended, with or
@@ -454,7 +454,7 @@ class CodeJob(BackgroundJob[AgentResult, Answered, CodeRun]):
         return self._answer("waiting for approval", decision, question)
 
     async def _ask_consent(self, request: ApprovalRequest) -> Decision:
-        from autocoder_jupyter.codemode.calls import NobodyToAsk, shown_arguments
+        from autocoder_jupyter.codemode.calls import NoUserToAsk, shown_arguments
 
         self._shown = await background.call_blocking(lambda: shown_arguments(request.arguments))
         question: UserQuestion[ApprovalRequest, Decision | None]
@@ -465,5 +465,5 @@ class CodeJob(BackgroundJob[AgentResult, Answered, CodeRun]):
         finally:
             self._shown = ()
         if decision is None:
-            raise NobodyToAsk
+            raise NoUserToAsk
         return decision

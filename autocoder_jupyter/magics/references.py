@@ -97,11 +97,11 @@ def named_samples(names: Sequence[str], namespace: Mapping[str, Any]) -> dict[st
 def _captured(samples: Mapping[str, Any], may_sample: bool = True) -> dict[str, Any]:
     from autocoder_jupyter.data.capture import capture
     from autocoder_jupyter.data.sampling import is_source, sampled
-    from autocoder_jupyter.data.sources import refuse_elsewhere
+    from autocoder_jupyter.data.sources import refuse_lazy
 
     for name, value in samples.items():
         if not (may_sample and is_source(value)):
-            refuse_elsewhere(value, name)
+            refuse_lazy(value, name)
     if any(map(is_source, samples.values())):
         samples = background.run(sampled(samples))
     return {name: capture(value) for name, value in on_this_machine(samples).items()}

@@ -21,7 +21,7 @@ from autocoder_jupyter.concurrency.syncified import Syncified
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.request import Contract
 from autocoder_jupyter.result import storage
-from autocoder_jupyter.result.pending import Pending, ReportFields, Resolution, Waited
+from autocoder_jupyter.result.pending import Pending, PendingResult, ReportFields, Resolution
 from autocoder_jupyter.run.events import state_words
 from autocoder_jupyter.run.of_report import RUNNING
 from autocoder_jupyter.scaling.mapped import LastMap
@@ -75,7 +75,7 @@ ExportKind = Literal["script", "package", "flyte"]
 """What an export writes."""
 
 
-class CodeGenEvalResult(ReportFields, Waited[Resolution]):
+class CodeGenEvalResult(ReportFields, PendingResult[Resolution]):
     """The result of a generation: first pending; then `run()` calls the tested function in its sandbox.
 
     `state`, `done` and `repr` never wait. `wait()` and `await` return the result when the generation has ended, with

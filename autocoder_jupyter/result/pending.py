@@ -362,7 +362,7 @@ def _messages(exchange: Exchange) -> list[dict[str, Any]]:
 # The base of results: of generations, and of runs of code mode
 
 
-class Waited(Generic[R]):
+class PendingResult(Generic[R]):
     """A result that is first pending. `state`, `done` and `on_done` never wait.
 
     Args:

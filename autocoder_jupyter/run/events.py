@@ -307,7 +307,7 @@ class VersionBegun:
 
 
 @dataclass(frozen=True)
-class KeptHolds:
+class KeptVerified:
     """The existing version passed on today's samples; `verified_on` describes them."""
 
     verified_on: str
@@ -346,7 +346,7 @@ class TurnBegun:
 
 
 @dataclass(frozen=True)
-class AgentSaid:
+class AgentText:
     """A piece of the text that an agent writes between its tool calls."""
 
     turn: int
@@ -482,12 +482,12 @@ Event = (
     | VersionsCompared
     | OpinionGiven
     | VersionBegun
-    | KeptHolds
+    | KeptVerified
     | SamplesDrawn
     | DriftFound
     | OptionOffered
     | TurnBegun
-    | AgentSaid
+    | AgentText
     | ToolCalled
     | ToolEnded
     | SuiteChanged

@@ -9,7 +9,7 @@ from typing import Literal
 
 from autocoder_jupyter.run import events
 from autocoder_jupyter.run.events import (
-    AgentSaid,
+    AgentText,
     Event,
     SampleOutputs,
     SuiteChanged,
@@ -61,7 +61,7 @@ class AgentState:
         text = f"{self.text.rstrip()}\n" if self.text.strip() else ""
         return replace(self._with(turns=event.turn, max_turns=event.of), text=text)
 
-    def wrote(self, event: AgentSaid) -> AgentState:
+    def wrote(self, event: AgentText) -> AgentState:
         return replace(self, text=(self.text + event.text)[-AGENT_TEXT_CHARACTERS:])
 
     def called(self, event: ToolCalled) -> AgentState:
@@ -368,7 +368,7 @@ def _(event: events.VersionBegun, state: FunctionRun) -> FunctionRun:
 
 
 @_after.register
-def _(event: events.KeptHolds, state: FunctionRun) -> FunctionRun:
+def _(event: events.KeptVerified, state: FunctionRun) -> FunctionRun:
     return _noted(replace(state, kept=event.verified_on), f"verified on {event.verified_on}")
 
 
@@ -536,7 +536,7 @@ def _(event: events.TurnBegun, state: FunctionRun) -> FunctionRun:
 
 
 @_after.register
-def _(event: events.AgentSaid, state: FunctionRun) -> FunctionRun:
+def _(event: events.AgentText, state: FunctionRun) -> FunctionRun:
     return _with_agent(state, _agent(state).wrote(event))
 
 

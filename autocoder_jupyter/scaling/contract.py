@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from autocoder_jupyter.calls.binding import bind
-from autocoder_jupyter.calls.call import OnWorker, in_turn, program_of, require_callable
+from autocoder_jupyter.calls.call import WorkerTask, in_turn, program_of, require_callable
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.concurrency import background
@@ -182,7 +182,7 @@ async def _checked(
         told = function.splits.goes_on
         return SplitCheck(side.running, program, output, arguments, table, on_try=told).run(demanded)
 
-    on_worker = OnWorker(function, options, work)
+    on_worker = WorkerTask(function, options, work)
     return await in_turn(f"{function.name}: how it may be split", on_worker, options, on_worker.done)
 
 

@@ -19,7 +19,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 from autocoder_jupyter.calls import outcome_cache
 from autocoder_jupyter.calls.binding import bind, by_name, split
 from autocoder_jupyter.calls.call import (
-    OnWorker,
+    WorkerTask,
     call,
     chosen,
     fetched,
@@ -136,7 +136,7 @@ async def _batch(function: Function, options: CallOptions, calls: Sequence[Packe
     def work(worker: Worker) -> Sequence[CallOutcome | SandboxError]:
         return RedactingWorker(worker, secrets).batch(program, calls, options.timeout)
 
-    on_worker = OnWorker(function, options, work)
+    on_worker = WorkerTask(function, options, work)
     outcomes = await in_turn(options.name or f"{function.name}.map", on_worker, options, on_worker.done)
     for note in on_worker.notes:
         remark(note)

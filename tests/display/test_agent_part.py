@@ -10,7 +10,7 @@ import pytest
 from autocoder_jupyter.display import strip
 from autocoder_jupyter.display.live import card_html, card_text, status_line, step
 from autocoder_jupyter.run.events import (
-    AgentSaid,
+    AgentText,
     EnvironmentReady,
     Event,
     EvidenceGathered,
@@ -86,7 +86,7 @@ def test_a_card_stays_small_whatever_an_agent_calls(finished: bool) -> None:
             ToolEnded(str(number), "denied", long),
         )
     ]
-    state = fold(*many, AgentSaid(4, long), *((Finished("failed", "no"),) if finished else ()))
+    state = fold(*many, AgentText(4, long), *((Finished("failed", "no"),) if finished else ()))
     assert len(card_html(state)) < 20_000
 
 
@@ -137,7 +137,7 @@ def test_the_end_of_a_call_that_nobody_heard_begin_is_not_counted() -> None:
 
 
 def test_the_strip_shows_what_it_says_and_what_runs(read: Any) -> None:
-    text = read(strip.render_html(fold(AgentSaid(4, "Let me "), AgentSaid(4, "look."), LOOKS[0]))).text
+    text = read(strip.render_html(fold(AgentText(4, "Let me "), AgentText(4, "look."), LOOKS[0]))).text
     assert "The agent · turn 4 of 50" in text
     assert text.endswith("Let me look.◐ runs Bash ls")
 
@@ -145,7 +145,7 @@ def test_the_strip_shows_what_it_says_and_what_runs(read: Any) -> None:
 def test_the_strip_says_why_an_agent_is_silent_until_it_speaks_again(read: Any) -> None:
     silent = fold(Retrying("code", "overloaded", 4.0))
     assert "Model service: overloaded; next try after 4 s." in read(strip.render_html(silent)).text
-    assert "overloaded" not in read(strip.render_html(silent.apply(AgentSaid(4, "So")))).text
+    assert "overloaded" not in read(strip.render_html(silent.apply(AgentText(4, "So")))).text
 
 
 def test_each_call_changes_what_its_card_is_known_by() -> None:

@@ -81,7 +81,7 @@ STREAM: tuple[Any, ...] = (
     events.TextStreamed("plan", "words"),
     events.StageFinished("plan", 1, True),
     events.StageStarted("code", 1, 3),
-    events.AgentSaid(1, "I begin."),
+    events.AgentText(1, "I begin."),
     events.TurnBegun(1, 50),
     events.TextStreamed("code", "x = 1"),
     events.SourceWritten("solution", 1, "x = 1\n"),

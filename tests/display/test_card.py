@@ -14,7 +14,7 @@ from autocoder_jupyter.run.events import (
     EnvironmentReady,
     Event,
     Finished,
-    KeptHolds,
+    KeptVerified,
     SampleOutputs,
     StageStarted,
     VersionBegun,
@@ -548,7 +548,7 @@ def large_state(times: int) -> FunctionRun:
 
 
 def test_a_kept_function_says_what_it_was_verified_on_and_a_new_one_why_it_was_made() -> None:
-    kept = folded(VersionBegun("a1", kept=True), KeptHolds("5,061 rows"), Finished("ready"))
+    kept = folded(VersionBegun("a1", kept=True), KeptVerified("5,061 rows"), Finished("ready"))
     assert "kept: verified on 5,061 rows" in card_text(kept) and "kept: verified on 5,061 rows" in card_html(kept)
     assert kept.replayed and "replayed" not in card_text(kept)
     why = "version 1 does not hold on this data: <b>2 of 5 tests fail</b>"

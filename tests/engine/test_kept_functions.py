@@ -15,7 +15,7 @@ import pytest
 from autocoder_jupyter.display.parts import checks
 from autocoder_jupyter.engine.start import verified_on
 from autocoder_jupyter.request import Earlier
-from autocoder_jupyter.run.events import Finished, KeptHolds, Noticed, SuiteChanged, TestReported, VersionBegun
+from autocoder_jupyter.run.events import Finished, KeptVerified, Noticed, SuiteChanged, TestReported, VersionBegun
 from autocoder_jupyter.types import CodeSolution, File, OutputSpec, Report, Trace
 from autocoder_jupyter.versions import Versions
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced, sales
@@ -81,7 +81,7 @@ async def test_new_rows_ask_no_model_and_all_the_evidence_is_gathered_on_them(ru
     before = files(runner)
     again = await runner.generate({}, samples={"sales": MORE}, checks=("total > 0",))
     assert again.report.success and again.asked == []
-    assert again.report.kept == "4 rows" and [event.verified_on for event in again.of(KeptHolds)] == ["4 rows"]
+    assert again.report.kept == "4 rows" and [event.verified_on for event in again.of(KeptVerified)] == ["4 rows"]
     assert again.report.run_id == first.report.run_id == first.report.request_key
     assert again.report.sample_shapes["sales"]["rows"] == 4
     names = [check.name for check in again.report.evidence.conditions if check.passed]

@@ -15,7 +15,7 @@ import pytest
 from autocoder_jupyter.display.live import card_html, card_text
 from autocoder_jupyter.display.verified import opinion_blocks
 from autocoder_jupyter.engine.evidence.readings import name_other_choices
-from autocoder_jupyter.engine.evidence.second_opinion import Adviser
+from autocoder_jupyter.engine.evidence.second_opinion import SecondOpinionStage
 from autocoder_jupyter.request import Example
 from autocoder_jupyter.run.events import Event, Finished, FunctionVerified, OpinionGiven, SourceWritten, VersionBegun
 from autocoder_jupyter.run.function_run import FunctionRun
@@ -322,15 +322,15 @@ async def test_a_comparison_that_is_cut_is_named_and_says_nothing_of_tokens(runn
 async def test_verified_functions_of_one_run_share_the_seconds_of_the_second_opinion(
     runner: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    later, weigh = 0.0, Adviser.weigh
+    later, compare = 0.0, SecondOpinionStage.compare
 
     async def slowly(*arguments: Any, **more: Any) -> Any:
         nonlocal later
-        weighed = await weigh(*arguments, **more)
+        compared = await compare(*arguments, **more)
         later += 1000.0
-        return weighed
+        return compared
 
-    monkeypatch.setattr(Adviser, "weigh", slowly)
+    monkeypatch.setattr(SecondOpinionStage, "compare", slowly)
     clock = SimpleNamespace(monotonic=lambda: time.monotonic() + later)
     monkeypatch.setattr("autocoder_jupyter.engine.attempt.time", clock)
     told = script(

@@ -35,7 +35,7 @@ from autocoder_jupyter.engine.evidence.variations import Tables, VariedSample
 from autocoder_jupyter.engine.generation import GenerationSetup, GenerationState
 from autocoder_jupyter.engine.sample_run import run_checks_in
 from autocoder_jupyter.engine.tests import TestSuite
-from autocoder_jupyter.errors import SandboxError, UnusableAnswer, told_briefly
+from autocoder_jupyter.errors import SandboxError, UnusableAnswer, brief_error
 from autocoder_jupyter.redaction.messages import Redaction
 from autocoder_jupyter.sandbox.protocol import CallSpec, Program, Worker
 from autocoder_jupyter.settings.choices import EFFORTS
@@ -207,7 +207,7 @@ class Examiner:
             found, ended = await asyncio.gather(self._without_tests(state, mutation), self._with_tests(mutation))
             return _with_changes(found.model_copy(update={"ended": ended}), mutation)
         except Exception as error:  # the function was verified; nothing that happens here may lose it
-            return Strength(ended=told_briefly(error))
+            return Strength(ended=brief_error(error))
 
     async def search_ahead(self, state: GenerationState, program: Program, goes_on: Callable[[], bool]) -> None:
         """Search for changes of the code that change an answer, before there are tests."""
@@ -339,7 +339,7 @@ class Examiner:
             if isinstance(error, UnusableAnswer):  # the same answer would be replayed
                 setup.services.journal.reject(setup.talk.exchanges[-1:])
             limit = f"They did not come within {setup.config.second_opinion_seconds:g} s (second_opinion_seconds)."
-            why = limit if isinstance(error, TimeoutError) else told_briefly(error)
+            why = limit if isinstance(error, TimeoutError) else brief_error(error)
             return None, strength.model_copy(update={"note": f"No more tests were added. {why}"})
         if more is None:
             why = "No input on which they matter may be sent to the model."

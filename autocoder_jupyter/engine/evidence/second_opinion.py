@@ -47,7 +47,7 @@ from autocoder_jupyter.engine.generation import GenerationSetup, GenerationState
 from autocoder_jupyter.engine.prompt import Brief
 from autocoder_jupyter.engine.tests import TestSuite, with_tests
 from autocoder_jupyter.engine.verdict import Verdict
-from autocoder_jupyter.errors import AutocodeError, SandboxError, UnusableAnswer, told_briefly
+from autocoder_jupyter.errors import AutocodeError, SandboxError, UnusableAnswer, brief_error
 from autocoder_jupyter.redaction.messages import Redaction
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.run.events import OpinionGiven
@@ -187,7 +187,7 @@ class _Difference:
     places: Sequence[OpenPlace]
 
 
-class Adviser:
+class SecondOpinionStage:
     """Gets the second opinion of one generation. It can fail a verdict and extend a report; its errors fail nothing.
 
     Args:
@@ -265,7 +265,7 @@ class Adviser:
             self._without(why)
             self._setup.stages.finished("second", False)
 
-    async def weigh(
+    async def compare(
         self, state: GenerationState, verdict: Verdict, seconds: float, *, may_doubt: bool = True
     ) -> Verdict:
         """Compare a verified function with the second solution."""
@@ -283,9 +283,9 @@ class Adviser:
         self._was_cut.clear()
         try:
             async with asyncio.timeout(seconds):
-                fault = await self._weighed(state, verdict, may_doubt=may_doubt)
+                fault = await self._found_fault(state, verdict, may_doubt=may_doubt)
         except Exception as error:  # the function was verified; nothing that happens here may lose it
-            what = f"The comparison failed. {told_briefly(error)}"
+            what = f"The comparison failed. {brief_error(error)}"
             if self._writing is not None and not self._writing.done():
                 what, self._unanswered[SOLUTION] = "The second solution did not come in time.", None
                 self._was_cut.add("question")
@@ -305,7 +305,7 @@ class Adviser:
             why = "No change of the function passed this and all other tests."
             self._conclude(self._before_doubt.model_copy(update={"stays": why}))
 
-    async def _weighed(self, state: GenerationState, verdict: Verdict, *, may_doubt: bool) -> TestFailure | None:
+    async def _found_fault(self, state: GenerationState, verdict: Verdict, *, may_doubt: bool) -> TestFailure | None:
         """The failure of the code, if the second opinion found one."""
         setup, brief = self._setup, state.brief
         self._before_doubt = self.agreed = None

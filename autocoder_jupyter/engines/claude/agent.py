@@ -22,7 +22,7 @@ from autocoder_jupyter.engines.claude.toolbox import Toolbox, ToolCallbacks
 from autocoder_jupyter.errors import InvalidRequest, UnusableAnswer
 from autocoder_jupyter.models.protocol import ModelConfig
 from autocoder_jupyter.redaction.masking import Masker
-from autocoder_jupyter.run.events import AgentSaid, Retrying, TurnBegun
+from autocoder_jupyter.run.events import AgentText, Retrying, TurnBegun
 from autocoder_jupyter.sandbox.protocol import TestRun, TestSpec
 from autocoder_jupyter.sandbox.workspace.workspace import Observation, Workspace
 from autocoder_jupyter.settings import parameters
@@ -160,7 +160,7 @@ class Agent:
             on_send=setup.services.add_sent,
             listener=SessionListener(
                 begun=lambda turn: setup.emit(TurnBegun(turn, turns)),
-                streamed=lambda turn, text: setup.emit(AgentSaid(turn, text)),
+                streamed=lambda turn, text: setup.emit(AgentText(turn, text)),
                 exchanged=setup.talk.note,
                 retrying=lambda reason, seconds: setup.emit(Retrying(gateway.stage, reason, seconds)),
                 charged=lambda usage: setup.talk.charged(gateway.stage, usage),

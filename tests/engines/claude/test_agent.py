@@ -13,7 +13,7 @@ import pandera.pandas as pa
 import pytest
 
 from autocoder_jupyter.contracts.describing import contract_of
-from autocoder_jupyter.run.events import AgentSaid, Finished, SuiteChanged, ToolCalled, ToolEnded, TurnBegun
+from autocoder_jupyter.run.events import AgentText, Finished, SuiteChanged, ToolCalled, ToolEnded, TurnBegun
 from autocoder_jupyter.types import OutputSpec
 from tests.engines.claude.scripted_agent import (
     BLIND,
@@ -63,7 +63,7 @@ def test_a_request_that_is_right_at_once(run_script: ScriptedRun) -> None:
         ("Bash", "intercepted", "ok"),
     ]
     assert [event.turn for event in produced.of(TurnBegun)] == [1, 2, 3]
-    assert "".join(event.text for event in produced.of(AgentSaid)) == "I write both.Done."
+    assert "".join(event.text for event in produced.of(AgentText)) == "I write both.Done."
     assert len(produced.of(ToolCalled)) == len(produced.of(ToolEnded)) == 3
     assert report.trace is not None and report.trace.turns == 3 and report.trace.max_turns == 50
     assert report.trace.suite_changed == ()
