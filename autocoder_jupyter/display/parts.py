@@ -187,15 +187,15 @@ def warning_lines(evidence: Evidence, trace: Trace | None = None) -> Iterator[st
 def _weaknesses(strength: Strength) -> Iterator[str]:
     """What was found when the verified function was examined."""
     yield from (clipped(one.words) for one in strength.dependences)
-    for relation in strength.broken:
-        if relation.said:
-            yield f"{relation.words[:1].upper()}{relation.words[1:]}."
-        elif relation.demanded_by:
-            yield f"The plan says that {relation.where} is the same with {relation.name}, but it is not. One is wrong."
+    for one in strength.broken:
+        if one.said:
+            yield f"{one.words[:1].upper()}{one.words[1:]}."
+        elif one.demanded_by:
+            yield f"The plan says that {one.where} is the same with {one.name}, but it is not. One is wrong."
         else:
-            yield f"The result must not depend on this, but does: with {relation.name}, {relation.where} differs."
-    for relation in strength.wrong_plan:
-        claim = f"The plan says that {relation.where} is the same with {relation.name}."
+            yield f"The result must not depend on this, but does: with {one.name}, {one.where} differs."
+    for one in strength.wrong_plan:
+        claim = f"The plan says that {one.where} is the same with {one.name}."
         yield f"{claim} Two agreeing solutions contradict this."
     for sentence in strength.dropped:
         yield f"A test of this sentence fails on the function, and was left out: {clipped(sentence)}"

@@ -25,7 +25,7 @@ from autocoder_jupyter.view.markup import clipped
 
 if TYPE_CHECKING:
     from autocoder_jupyter.run.code_run import CodeRun
-    from autocoder_jupyter.types import CodeChange, Difference, Reading, Relation, SecondOpinion, Strength
+    from autocoder_jupyter.types import CodeChange, Difference, Invariant, Reading, SecondOpinion, Strength
     from autocoder_jupyter.types.interface import FoundSplit
 
 
@@ -73,24 +73,24 @@ def mutation_items(strength: Strength | None) -> tuple[Block, ...]:
     return (*((Items(tuple(map(_mutation, shown))),) if shown else ()), *notes)
 
 
-def relation_items(strength: Strength | None) -> tuple[Block, ...]:
+def invariant_items(strength: Strength | None) -> tuple[Block, ...]:
     """The changes of the data that should not matter, with the smallest input on which one does."""
-    items = tuple(map(_relation, strength.relations)) if strength is not None else ()
+    items = tuple(map(_invariant, strength.relations)) if strength is not None else ()
     return (Items(items),) if items else ()
 
 
-def _relation(relation: Relation) -> Item:
-    if relation.holds:
-        return Item(Span("✓ holds" if relation.said else "✓ same", "good"), (_invariant(relation),))
-    below = (Source(relation.smallest[:INPUT_CHARACTERS], python=True),) if relation.smallest else ()
-    if relation.said:
-        return Item(Span("– fails", "warn"), (_invariant(relation),), below=below)
-    about = f"in {relation.where}{_EXPECTATIONS[relation.demanded_by]}"
-    return Item(Span("– differs", "warn"), (clipped(relation.name, 200),), about, below=below)
+def _invariant(invariant: Invariant) -> Item:
+    if invariant.holds:
+        return Item(Span("✓ holds" if invariant.said else "✓ same", "good"), (_invariant_words(invariant),))
+    below = (Source(invariant.smallest[:INPUT_CHARACTERS], python=True),) if invariant.smallest else ()
+    if invariant.said:
+        return Item(Span("– fails", "warn"), (_invariant_words(invariant),), below=below)
+    about = f"in {invariant.where}{_EXPECTATIONS[invariant.demanded_by]}"
+    return Item(Span("– differs", "warn"), (clipped(invariant.name, 200),), about, below=below)
 
 
-def _invariant(relation: Relation) -> str:
-    return clipped(relation.words if relation.said else relation.name, 400)
+def _invariant_words(invariant: Invariant) -> str:
+    return clipped(invariant.words if invariant.said else invariant.name, 400)
 
 
 def _mutation(change: CodeChange) -> Item:

@@ -10,6 +10,8 @@ below it.
 - `of_flyte`: types of Flyte, converted
 """
 
+import warnings
+
 from autocoder_jupyter.kinds.table import INPUT_TYPE_NAMES, TYPE_NAMES, type_name
 from autocoder_jupyter.kinds.values import Dir, Figure, FigureKind, File, TypeName
 from autocoder_jupyter.types.evidence import (
@@ -19,18 +21,18 @@ from autocoder_jupyter.types.evidence import (
     CheckOutcome,
     CodeChange,
     CodeSolution,
-    Dependence,
     Difference,
     Edit,
     ErrorDiagnosis,
     ErrorType,
     Evidence,
     Exchange,
+    HiddenInput,
+    Invariant,
     LayerCost,
     Outcome,
     OutputChange,
     Reading,
-    Relation,
     SecondOpinion,
     Strength,
     TestChoice,
@@ -56,7 +58,6 @@ __all__ = [
     "CodeSolution",
     "ColumnSpec",
     "Count",
-    "Dependence",
     "Difference",
     "Dir",
     "Edit",
@@ -68,15 +69,16 @@ __all__ = [
     "Figure",
     "FigureKind",
     "File",
+    "HiddenInput",
     "ImageConfig",
     "InputSpec",
+    "Invariant",
     "LayerCost",
     "Outcome",
     "OutputChange",
     "OutputSpec",
     "PlanQuestion",
     "Reading",
-    "Relation",
     "Report",
     "Resources",
     "SecondOpinion",
@@ -95,3 +97,13 @@ __all__ = [
     "parse_memory",
     "type_name",
 ]
+
+_RENAMED = {"Dependence": HiddenInput, "Relation": Invariant}
+
+
+def __getattr__(name: str) -> type:
+    if name not in _RENAMED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    new = _RENAMED[name]
+    warnings.warn(f"{name} was renamed to {new.__name__}, and will be removed.", DeprecationWarning, stacklevel=2)
+    return new

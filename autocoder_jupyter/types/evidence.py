@@ -122,7 +122,7 @@ NO_CHANGE = "no small change of it gives another answer"
 """Why no change counts, if nothing went wrong."""
 
 ZONE = "the same instants in another time zone"
-"""The name of a relation. It may matter, because it moves the limits of days."""
+"""The name of an invariant. It may matter, because it moves the limits of days."""
 
 
 def _in_one_line(text: str) -> str:
@@ -149,8 +149,8 @@ class CodeChange(Record):
         return f"line {self.line}: {self.now} instead of {self.was}"
 
 
-class Dependence(Record):
-    """Something that is no input, and that the result may not depend on.
+class HiddenInput(Record):
+    """Something that the result depends on, or may depend on, although it is not an input: the date, chance, the process.
 
     `on` is what was changed ("the date", "chance", "its process"), `reads` what the code reads of it, in these `lines`;
     `differs` says whether the result on the sample was another one, `tried` whether a run with a change had a result.
@@ -174,7 +174,7 @@ class Dependence(Record):
         return f"{reads}; the result was the same when it changed."
 
 
-class Relation(Record):
+class Invariant(Record):
     """A change of the data after which the result must be the same, such as another order of the rows; or other inputs.
 
     `holds` says whether it was, `where` names the first output that differs, and `smallest` is a small input on which
@@ -223,8 +223,8 @@ class Strength(Record):
 
     changes: tuple[CodeChange, ...] = ()
     ended: str = ""
-    dependences: tuple[Dependence, ...] = ()
-    relations: tuple[Relation, ...] = ()
+    dependences: tuple[HiddenInput, ...] = ()
+    relations: tuple[Invariant, ...] = ()
     added: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
     note: str = ""
@@ -245,13 +245,13 @@ class Strength(Record):
         return tuple(change for change in self.changes if not change.noticed_by)
 
     @property
-    def broken(self) -> tuple[Relation, ...]:
+    def broken(self) -> tuple[Invariant, ...]:
         """The changes of the data that matter although they should not, and what went wrong on other inputs."""
         found = (one for one in self.relations if not one.holds and one.name != ZONE)
         return tuple(one for one in found if one.demanded_by != "nobody")
 
     @property
-    def wrong_plan(self) -> tuple[Relation, ...]:
+    def wrong_plan(self) -> tuple[Invariant, ...]:
         """What only the plan says of the answer, and two solutions that agree do not keep."""
         return tuple(one for one in self.relations if one.demanded_by == "nobody")
 

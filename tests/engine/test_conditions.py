@@ -14,8 +14,8 @@ import pytest
 
 from autocoder_jupyter.display.inspector.evidence import evidence_section
 from autocoder_jupyter.display.parts import warning_lines
-from autocoder_jupyter.engine.evidence.conditions import CHANCE, CLOCK, FIXED_CLOCK, VARIABLES, dependences, reads
-from autocoder_jupyter.engine.evidence.relations import (
+from autocoder_jupyter.engine.evidence.conditions import CHANCE, CLOCK, FIXED_CLOCK, VARIABLES, hidden_inputs, reads
+from autocoder_jupyter.engine.evidence.invariants import (
     APART,
     COLUMN,
     INDEX,
@@ -24,7 +24,7 @@ from autocoder_jupyter.engine.evidence.relations import (
     as_test,
     order_may_count,
     splits,
-    try_relations,
+    try_invariants,
 )
 from autocoder_jupyter.engine.evidence.sides import Side
 from autocoder_jupyter.engine.evidence.small_inputs import SmallInput
@@ -32,7 +32,7 @@ from autocoder_jupyter.engine.evidence.variations import VariedSample
 from autocoder_jupyter.run.of_report import verified
 from autocoder_jupyter.sandbox.protocol import Program, Worker
 from autocoder_jupyter.settings.choices import EFFORTS
-from autocoder_jupyter.types import ColumnSpec, Dependence, InputSpec, OutputSpec, TypeName
+from autocoder_jupyter.types import ColumnSpec, HiddenInput, InputSpec, OutputSpec, TypeName
 from autocoder_jupyter.types.evidence import ZONE
 from tests.cases import each
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced
@@ -85,7 +85,7 @@ def enough_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine finds the same."""
     longer = {name: replace(effort, seconds=300.0 * effort.is_examined) for name, effort in EFFORTS.items()}
     monkeypatch.setattr("autocoder_jupyter.engine.evidence.examiner.EFFORTS", longer)
-    monkeypatch.setattr("autocoder_jupyter.engine.evidence.relations.SEARCH_SECONDS", 60.0)
+    monkeypatch.setattr("autocoder_jupyter.engine.evidence.invariants.SEARCH_SECONDS", 60.0)
 
 
 def program(body: str, kind: TypeName = "float") -> Program:
@@ -97,8 +97,8 @@ def frame() -> pd.DataFrame:
     return pd.DataFrame({"g": ["a", "b", "a", "c", "b"], "n": [3.0, 1.0, 2.0, 5.0, 1.0]})
 
 
-def found(worker: Worker, body: str) -> list[Dependence]:
-    return list(dependences(Side("f", worker, program(body)), {"x": frame()}, time.monotonic() + 60))
+def found(worker: Worker, body: str) -> list[HiddenInput]:
+    return list(hidden_inputs(Side("f", worker, program(body)), {"x": frame()}, time.monotonic() + 60))
 
 
 BOMBS = [
@@ -179,7 +179,7 @@ def broken(
     table = frame() if data is None else data
     promised = holds.split()
     all_tried = list(
-        try_relations(
+        try_invariants(
             side, VariedSample({"x": table}, 60), {}, time.monotonic() + 60, with_order=with_order, holds=promised
         )
     )
@@ -202,7 +202,7 @@ def broken(
         ("return x.nlargest(1, 'n')", "DataFrame"),
     ],
 )
-def test_right_functions_keep_the_relations(worker: Worker, body: str, kind: TypeName) -> None:
+def test_right_functions_keep_the_invariants(worker: Worker, body: str, kind: TypeName) -> None:
     assert broken(worker, body, kind) == {}
 
 
@@ -288,7 +288,7 @@ def test_of_two_tables_only_the_largest_is_repeated(worker: Worker) -> None:
     inputs = tuple(InputSpec(name=name, type="DataFrame") for name in ("x", "y"))
     both = Program(code, inputs, (OutputSpec(name="kept", type="float"), OutputSpec(name="rows", type="int")))
     sample = VariedSample({"y": frame()[:2], "x": many()}, 60)
-    all_tried = try_relations(
+    all_tried = try_invariants(
         Side("f", worker, both), sample, {}, time.monotonic() + 60, with_order=False, holds=("twice",)
     )
     (one,) = (one for one in all_tried if one.name == REPEATED)
@@ -346,7 +346,7 @@ def test_a_function_that_passes_on_all_columns_may_have_one_more_than_declared(w
     columns = (ColumnSpec(name="g", dtype="str"), ColumnSpec(name="n", dtype="float64"))
     plain = program("return x.assign(n=x['n'] * 2)", "DataFrame")
     declared = replace(plain, outputs=(OutputSpec(name="out", type="DataFrame", columns=columns),))
-    found = try_relations(
+    found = try_invariants(
         Side("f", worker, declared), VariedSample({"x": frame()}, 60), {}, time.monotonic() + 60, with_order=False
     )
     assert {one.name: one.where for one in found} == {COLUMN: "", INDEX: ""}
@@ -417,7 +417,7 @@ def twice(code: str, second: str, **more: Script) -> dict[str, Script]:
     return {"plan": [PLAN], "code": [fenced(code)], "tests": [fenced(ONE_ROW)], "second": [fenced(told)], **more}
 
 
-async def test_a_broken_relation_that_the_second_solution_keeps_is_a_test_that_fails(runner: Runner) -> None:
+async def test_a_broken_invariant_that_the_second_solution_keeps_is_a_test_that_fails(runner: Runner) -> None:
     edit = {"find": "    sales = sales.loc[list(range(len(sales)))]\n", "replace": "", "mends": ["test_relation_1"]}
     told = twice(NUMBERED, CODE, fix_code=[json.dumps({"edits": [edit]})])
     produced = await runner.generate(told, settings={"effort": "normal", "second_opinion": "on"})
@@ -478,7 +478,7 @@ def told_of(produced: Generated) -> str:
     return f"{[*warning_lines(report.evidence)]} {evidence_section(report)}"
 
 
-async def test_a_function_stays_if_its_relation_cannot_be_mended_or_the_second_solution_breaks_it_too(
+async def test_a_function_stays_if_its_invariant_cannot_be_kept_or_the_second_solution_breaks_it_too(
     runner: Runner,
 ) -> None:
     useless = json.dumps({"edits": [{"find": "loc[list(", "replace": "loc[tuple(", "mends": ["test_relation_1"]}]})

@@ -47,7 +47,7 @@ def enough_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"{PLACE}.examiner.EFFORTS", longer)
     monkeypatch.setattr(f"{PLACE}.mutation.CALL_SECONDS", 60.0)
     monkeypatch.setattr(f"{PLACE}.mutation.SEARCH_SECONDS", 120.0)
-    monkeypatch.setattr(f"{PLACE}.relations.SEARCH_SECONDS", 60.0)
+    monkeypatch.setattr(f"{PLACE}.invariants.SEARCH_SECONDS", 60.0)
 
 
 NORMAL = {"effort": "normal", "second_opinion": "off"}

@@ -29,7 +29,7 @@ def enough_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine finds the same."""
     longer = {name: replace(effort, seconds=300.0 * effort.is_examined) for name, effort in EFFORTS.items()}
     monkeypatch.setattr("autocoder_jupyter.engine.evidence.examiner.EFFORTS", longer)
-    monkeypatch.setattr("autocoder_jupyter.engine.evidence.relations.SEARCH_SECONDS", 60.0)
+    monkeypatch.setattr("autocoder_jupyter.engine.evidence.invariants.SEARCH_SECONDS", 60.0)
 
 
 def orders(rows: int = 100) -> pd.DataFrame:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
+from autocoder_jupyter import types
 from autocoder_jupyter.display.inspector import document
 from autocoder_jupyter.display.inspector.subject import Subject
 from autocoder_jupyter.display.live import card_html, card_text
@@ -14,10 +17,10 @@ from autocoder_jupyter.types import (
     CodeChange,
     CodePlan,
     CodeSolution,
-    Dependence,
     Evidence,
+    HiddenInput,
+    Invariant,
     OutputSpec,
-    Relation,
     Report,
     SecondOpinion,
     Strength,
@@ -104,14 +107,14 @@ def test_the_inspector_and_a_saved_notebook_have_the_same_line_and_list_the_surv
             "tests not tried on mutated code: the time was up",
         ),
         (
-            Evidence(tests=PASSED, strength=Strength(dependences=(Dependence(on="the date", differs=True),))),
+            Evidence(tests=PASSED, strength=Strength(dependences=(HiddenInput(on="the date", differs=True),))),
             AGREES,
             "depends on the date",
         ),
         (
             Evidence(
                 tests=PASSED,
-                strength=Strength(relations=(Relation(name="another order of the rows", holds=False, where="a"),)),
+                strength=Strength(relations=(Invariant(name="another order of the rows", holds=False, where="a"),)),
             ),
             AGREES,
             "another order of the rows changes a",
@@ -147,5 +150,12 @@ def test_examples_tests_and_checks_of_the_user_are_counted_apart() -> None:
 
 
 def test_another_time_zone_may_matter() -> None:
-    strength = Strength(relations=(Relation(name=ZONE, holds=False, where="a"),))
+    strength = Strength(relations=(Invariant(name=ZONE, holds=False, where="a"),))
     assert verified(Evidence(tests=PASSED, strength=strength), AGREES, 2).lacks == ()
+
+
+def test_the_old_names_of_records_warn() -> None:
+    with pytest.warns(DeprecationWarning, match="Relation was renamed to Invariant"):
+        assert types.Relation is Invariant
+    with pytest.warns(DeprecationWarning, match="Dependence was renamed to HiddenInput"):
+        assert types.Dependence is HiddenInput

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from autocoder_jupyter.display import parts
 from autocoder_jupyter.display.parts import source_block
-from autocoder_jupyter.display.verified import mutation_items, opinion_blocks, relation_items
+from autocoder_jupyter.display.verified import invariant_items, mutation_items, opinion_blocks
 from autocoder_jupyter.view.amounts import amount
 from autocoder_jupyter.view.document import (
     Block,
@@ -156,7 +156,7 @@ def evidence_section(
         Row("Checks", parts.checks(evidence.checks), prefix=""),
         Row("Sanity check", _stub_check(evidence), only="html"),
         Row("Code mutations", mutation_items(evidence.strength), prefix=""),
-        Row("Changes of the data", relation_items(evidence.strength), prefix=""),
+        Row("Changes of the data", invariant_items(evidence.strength), prefix=""),
         Row("Cost", _costs(evidence)),
         Row("Changed tests", _changed(evidence, report.trace), only="html"),
         *(_sources(report, coloured=coloured) if with_source else ()),

@@ -10,7 +10,7 @@ Nothing here changes the verdict, except that a doubt can add a test that the fu
 - `examiner`: calls the layers that need no second solution, within the effort
 - `mutants`, `mutation`: mutations of the source, and which of them the tests catch
 - `conditions`: whether the result depends on the clock, chance or the process
-- `relations`: changes of the data after which the result must be the same
+- `invariants`: changes of the data after which the result must be the same
 - `added_tests`: tests that these add to the suite
 - `split`, `pieces`: how a function may be split, and the pieces of tables that are compared
 - `code_numbers`, `small_inputs`, `variations`: numbers in code that may limit rows, small inputs, varied samples

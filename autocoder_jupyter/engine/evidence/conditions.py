@@ -19,7 +19,7 @@ from autocoder_jupyter.engine.prompt import FUNCTION
 from autocoder_jupyter.equality import equal
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.sandbox.protocol import Program
-from autocoder_jupyter.types import Dependence
+from autocoder_jupyter.types import HiddenInput
 from autocoder_jupyter.untrusted.parsing import parse
 
 SEED = 1
@@ -89,7 +89,7 @@ def _is_now(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and node.value in ("now", "today")
 
 
-def dependences(side: Side, inputs: Mapping[str, Any], deadline: float) -> Iterator[Dependence]:
+def hidden_inputs(side: Side, inputs: Mapping[str, Any], deadline: float) -> Iterator[HiddenInput]:
     """What the code reads that is no input, and on which of it the result depends. Blocks."""
     program = side.program
     found = reads(program.code)
@@ -106,16 +106,16 @@ def dependences(side: Side, inputs: Mapping[str, Any], deadline: float) -> Itera
         differs = plain is not None and given is not None and not _agree(program, plain, given)
         read = [one for one in what if one in found]
         if differs or read:
-            yield _dependence(on, read, found, differs=differs, tried=given is not None)
+            yield _hidden_input(on, read, found, differs=differs, tried=given is not None)
     if FIXED_CLOCK in found:
-        yield _dependence("the date", [FIXED_CLOCK], found, differs=False, tried=False)
+        yield _hidden_input("the date", [FIXED_CLOCK], found, differs=False, tried=False)
 
 
-def _dependence(
+def _hidden_input(
     on: str, read: Sequence[str], found: Mapping[str, tuple[int, ...]], *, differs: bool, tried: bool
-) -> Dependence:
+) -> HiddenInput:
     lines = sorted({line for one in read for line in found[one]})[:MOST_LINES]
-    return Dependence(on=on, reads=tuple(read), lines=tuple(lines), differs=differs, tried=tried)
+    return HiddenInput(on=on, reads=tuple(read), lines=tuple(lines), differs=differs, tried=tried)
 
 
 def _values(

@@ -17,17 +17,17 @@ import pandas as pd
 from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.engine.evidence.code_numbers import largest_number
 from autocoder_jupyter.engine.evidence.comparison import SMALL_PART, SolutionComparison
-from autocoder_jupyter.engine.evidence.conditions import dependences
-from autocoder_jupyter.engine.evidence.mutants import mutants
-from autocoder_jupyter.engine.evidence.mutation import MutationRun, TriedMutant, ask_for_tests
-from autocoder_jupyter.engine.evidence.relations import (
-    TriedRelation,
+from autocoder_jupyter.engine.evidence.conditions import hidden_inputs
+from autocoder_jupyter.engine.evidence.invariants import (
+    TriedInvariant,
     doubt,
     is_broken_by,
     order_may_count,
     searched,
-    try_relations,
+    try_invariants,
 )
+from autocoder_jupyter.engine.evidence.mutants import mutants
+from autocoder_jupyter.engine.evidence.mutation import MutationRun, TriedMutant, ask_for_tests
 from autocoder_jupyter.engine.evidence.second_writer import ColumnNames
 from autocoder_jupyter.engine.evidence.sides import Side, SideStopped
 from autocoder_jupyter.engine.evidence.small_inputs import SmallInput, may_be_sent
@@ -39,7 +39,7 @@ from autocoder_jupyter.errors import SandboxError, UnusableAnswer, brief_error
 from autocoder_jupyter.redaction.messages import Redaction
 from autocoder_jupyter.sandbox.protocol import CallSpec, Program, Worker
 from autocoder_jupyter.settings.choices import EFFORTS
-from autocoder_jupyter.types import CodeChange, Dependence, Relation, Strength, TestFailure
+from autocoder_jupyter.types import CodeChange, HiddenInput, Invariant, Strength, TestFailure
 from autocoder_jupyter.types.evidence import NO_CHANGE
 from autocoder_jupyter.untrusted.parsing import parse
 from autocoder_jupyter.view.amounts import counted
@@ -191,7 +191,7 @@ class Examiner:
         self._setup = setup
         self._effort = EFFORTS[setup.config.effort]
         self._mutation: MutationRun | None = None
-        self._relations: Sequence[TriedRelation] = ()
+        self._invariants: Sequence[TriedInvariant] = ()
         self.seconds: dict[str, float] = {}
 
     async def examine(self, state: GenerationState) -> Strength | None:
@@ -230,8 +230,8 @@ class Examiner:
     async def _without_tests(self, state: GenerationState, mutation: MutationRun) -> Strength:
         """What runs of the function alone find."""
         found = await self._on_changed_data(state, mutation)
-        relations = (*found.relations, *await self._on_other_inputs(state, mutation))
-        return found.model_copy(update={"relations": relations})
+        invariants = (*found.relations, *await self._on_other_inputs(state, mutation))
+        return found.model_copy(update={"relations": invariants})
 
     async def _on_changed_data(self, state: GenerationState, mutation: MutationRun) -> Strength:
         """What it depends on, and which changes of the data matter."""
@@ -239,23 +239,25 @@ class Examiner:
         texts = "\n".join((request.prompt, *request.wishes, plan.description, plan.approach, *plan.assumptions))
         with_order = not order_may_count(texts)
 
-        def job(worker: Worker) -> tuple[list[Dependence], list[TriedRelation]]:
+        def job(worker: Worker) -> tuple[list[HiddenInput], list[TriedInvariant]]:
             side = Side("the function", worker, mutation.program, mutation.known)
-            depends = list(dependences(side, {**mutation.others, **mutation.varied.trimmed}, mutation.deadline))
-            relations = try_relations(
+            depends = list(hidden_inputs(side, {**mutation.others, **mutation.varied.trimmed}, mutation.deadline))
+            invariants = try_invariants(
                 side, mutation.varied, mutation.others, mutation.deadline, with_order=with_order, holds=plan.holds
             )
-            return depends, list(relations)
+            return depends, list(invariants)
 
         try:
             with self._timed(DATA):
-                depends, relations = await self._setup.session.work(job)
-            self._relations = relations
+                depends, invariants = await self._setup.session.work(job)
+            self._invariants = invariants
         except Exception:  # odd data and values of untrusted code must not fail a verified function
             return Strength()
-        return Strength(dependences=tuple(depends), relations=tuple(self._relation(one, mutation) for one in relations))
+        return Strength(
+            dependences=tuple(depends), relations=tuple(self._invariant(one, mutation) for one in invariants)
+        )
 
-    async def _on_other_inputs(self, state: GenerationState, mutation: MutationRun) -> tuple[Relation, ...]:
+    async def _on_other_inputs(self, state: GenerationState, mutation: MutationRun) -> tuple[Invariant, ...]:
         """Whether the function raises an error on other inputs than the sample, and whether the user's checks hold."""
         checks = state.brief.request.checks
 
@@ -269,23 +271,23 @@ class Examiner:
         except Exception:  # odd data and values of untrusted code must not fail a verified function
             return ()
         failed = [
-            Relation(name=name, holds=False, said=problem, smallest=self._source(tables, mutation))
+            Invariant(name=name, holds=False, said=problem, smallest=self._source(tables, mutation))
             for problem, name, tables in found.failed
         ]
         held = [f"your check {check} on" for check in found.held]
         if found.count and not any("raises" in one.said for one in failed):
             held.insert(0, "no error on")
-        return (*failed, *(Relation(name=found.words, holds=True, said=result) for result in held))
+        return (*failed, *(Invariant(name=found.words, holds=True, said=result) for result in held))
 
     def _source(self, tables: Tables, mutation: MutationRun) -> str:
         """A small input as source; "" if it must not be shown, or is not small."""
         found = SmallInput.of(tables, {**mutation.others, **mutation.varied.tables})
         return found.source if found is not None and may_be_sent(self._setup, found) else ""
 
-    def _relation(self, tried: TriedRelation, mutation: MutationRun) -> Relation:
+    def _invariant(self, tried: TriedInvariant, mutation: MutationRun) -> Invariant:
         source = self._source(tried.tables, mutation) if tried.tables is not None else ""
         demanded_by: Literal["", "plan"] = "plan" if tried.where and tried.is_of_plan else ""
-        return Relation(
+        return Invariant(
             name=tried.words, holds=not tried.where, where=tried.where, smallest=source, demanded_by=demanded_by
         )
 
@@ -293,7 +295,7 @@ class Examiner:
         """The strength, with what only the plan demands and the second solution does not keep either: then the plan is
         wrong, and not the function.
         """
-        doubtful = {one.words: one for one in self._relations if one.where and one.is_of_plan}
+        doubtful = {one.words: one for one in self._invariants if one.where and one.is_of_plan}
         if agreed is None or not doubtful:
             return strength
         comparison, _ = agreed
@@ -304,11 +306,11 @@ class Examiner:
 
         with suppress(Exception):  # values of untrusted code must not fail a verified function
             wrong = await comparison.of_second(job)
-            relations = (
+            invariants = (
                 one.model_copy(update={"demanded_by": "nobody"}) if one.name in wrong else one
                 for one in strength.relations
             )
-            return strength.model_copy(update={"relations": tuple(relations)})
+            return strength.model_copy(update={"relations": tuple(invariants)})
         return strength
 
     async def doubt(
@@ -317,10 +319,10 @@ class Examiner:
         """The failure of a verified function that depends on what it must not, if the second solution does not.
 
         Only a second solution that agrees otherwise can say so: one that reads the request differently may keep a
-        relation that the request does not demand.
+        invariant that the request does not demand.
         """
         with suppress(Exception):  # the function was verified; nothing here may lose it
-            return await doubt(state, self._relations, *agreed) if agreed is not None else None
+            return await doubt(state, self._invariants, *agreed) if agreed is not None else None
         return None
 
     async def further_tests(
@@ -413,17 +415,17 @@ def _others(samples: Mapping[str, Any], program: Program, tables: Mapping[str, A
 def _with_changes(strength: Strength, mutation: MutationRun) -> Strength:
     """The strength with what became of the changes of the code."""
     branches = {_untested_branch(one): one.noticed_by for one in mutation.found if one.with_rows}
-    relations = [one for one in strength.relations if one not in branches]
-    relations += [branch for branch, noticed_by in branches.items() if not noticed_by]
+    invariants = [one for one in strength.relations if one not in branches]
+    invariants += [branch for branch, noticed_by in branches.items() if not noticed_by]
     changes = (_code_change(one) for one in mutation.found if not one.with_rows)
-    return strength.model_copy(update={"changes": tuple(changes), "relations": tuple(relations)})
+    return strength.model_copy(update={"changes": tuple(changes), "relations": tuple(invariants)})
 
 
-def _untested_branch(found: TriedMutant) -> Relation:
+def _untested_branch(found: TriedMutant) -> Invariant:
     """A branch that depends on the number of rows, if no test has so many."""
     mutant = found.mutant
     problem = f"line {mutant.line} ({mutant.was}) {NO_TEST_TAKES}"
-    return Relation(name=found.with_rows, holds=False, said=problem)
+    return Invariant(name=found.with_rows, holds=False, said=problem)
 
 
 def _code_change(found: TriedMutant) -> CodeChange:

@@ -77,11 +77,11 @@ FirstDifference = Callable[[float, Mapping[str, Any]], str | None]
 
 
 @dataclass(frozen=True)
-class TriedRelation:
-    """A relation that was tried.
+class TriedInvariant:
+    """An invariant that was tried.
 
     Args:
-        where: the output that differs; "" if the relation holds.
+        where: the output that differs; "" if the invariant holds.
         tables: the smallest input that was found on which it differs.
         split: into which parts the rows were split; None if they were not.
         only: the name of the table that was changed; "" if all were.
@@ -112,7 +112,7 @@ class _Refused(Exception):
     """The function raised an error, so there is nothing to compare."""
 
 
-def relations(tables: Mapping[str, Any], *, with_order: bool, holds: Sequence[str] = ()) -> list[str]:
+def invariants(tables: Mapping[str, Any], *, with_order: bool, holds: Sequence[str] = ()) -> list[str]:
     """The names of the changes that can be made of some table."""
     frames = [table for table in tables.values() if isinstance(table, pd.DataFrame) and len(table)]
     found: list[str] = []
@@ -145,7 +145,7 @@ def splits(tables: Mapping[str, Any], holds: Sequence[str]) -> Iterator[Declared
             yield DeclaredSplit(input=name, kind=kind, keys=keys)
 
 
-def try_relations(
+def try_invariants(
     side: Side,
     varied: VariedSample,
     others: Mapping[str, Any],
@@ -153,18 +153,18 @@ def try_relations(
     *,
     with_order: bool,
     holds: Sequence[str] = (),
-) -> Iterator[TriedRelation]:
-    """Try the relations. Blocks."""
+) -> Iterator[TriedInvariant]:
+    """Try the invariants. Blocks."""
     base, parts = varied.trimmed, varied.parts[:PARTS]
     plain, known = side, KnownAnswers()
     outputs = tuple(spec.model_copy(update={"columns": ()}) for spec in side.program.outputs)
     # A further column may be passed on.
     side = replace(side, program=replace(side.program, outputs=outputs), known=known)
-    changes = relations(base, with_order=with_order, holds=holds)
-    freely = relations(base, with_order=with_order)
+    changes = invariants(base, with_order=with_order, holds=holds)
+    freely = invariants(base, with_order=with_order)
     largest = {REPEATED: main_table(base)}
-    found = [TriedRelation(name, only=largest.get(name, ""), is_of_plan=name not in freely) for name in changes]
-    found += [TriedRelation(APART, split=split, is_of_plan=True) for split in splits(base, holds)]
+    found = [TriedInvariant(name, only=largest.get(name, ""), is_of_plan=name not in freely) for name in changes]
+    found += [TriedInvariant(APART, split=split, is_of_plan=True) for split in splits(base, holds)]
     for tables in (base, *parts) if changes else ():
         inputs = {**others, **tables}
         answer = partial(plain.on, inputs, deadline, reuse=tables is not base, kept=True)
@@ -183,12 +183,12 @@ def try_relations(
             yield tried
 
 
-def is_broken_by(side: Side, one: TriedRelation, others: Mapping[str, Any], deadline: float) -> bool:
-    """Whether another function breaks a relation too, on the smallest input. Blocks."""
+def is_broken_by(side: Side, one: TriedInvariant, others: Mapping[str, Any], deadline: float) -> bool:
+    """Whether another function breaks an invariant too, on the smallest input. Blocks."""
     return one.tables is not None and bool(_check(one, side, others)(deadline, one.tables))
 
 
-def _check(one: TriedRelation, side: Side, others: Mapping[str, Any], divisions: int | None = None) -> FirstDifference:
+def _check(one: TriedInvariant, side: Side, others: Mapping[str, Any], divisions: int | None = None) -> FirstDifference:
     """The function that finds the first output that differs. `divisions` limits the divisions of a table."""
     if one.split is not None:
         return partial(_first_difference_apart, side, one.split, others, divisions)
@@ -196,9 +196,9 @@ def _check(one: TriedRelation, side: Side, others: Mapping[str, Any], divisions:
 
 
 def _tried(
-    one: TriedRelation, where: FirstDifference, asked: Sequence[tuple[FirstDifference, Tables]], deadline: float
-) -> TriedRelation | None:
-    """A relation with the output that differs and the smallest input; None if nothing was compared."""
+    one: TriedInvariant, where: FirstDifference, asked: Sequence[tuple[FirstDifference, Tables]], deadline: float
+) -> TriedInvariant | None:
+    """An invariant with the output that differs and the smallest input; None if nothing was compared."""
     compared = False
     for ask, tables in asked:
         output = ask(deadline, tables)
@@ -240,7 +240,7 @@ def _first_difference_apart(
 
 
 def _first_difference(
-    side: Side, one: TriedRelation, others: Mapping[str, Any], deadline: float, tables: Mapping[str, Any]
+    side: Side, one: TriedInvariant, others: Mapping[str, Any], deadline: float, tables: Mapping[str, Any]
 ) -> str | None:
     """The first output that differs; "" if none does, None if nothing was compared."""
     change = _CHANGES[one.name]
@@ -379,7 +379,7 @@ _CHANGES: Mapping[str, Change] = {
 }
 
 
-# Tests of relations that do not hold
+# Tests of invariants that do not hold
 #
 # The function is changed for one only if the second solution passes it, and no other test speaks against the second
 # solution: what is right for the request, such as the first of tied rows, then holds for both.
@@ -388,7 +388,7 @@ PREFIX = "test_relation_"
 
 _TEST = '''\
 def {name}():
-    """The result must be the same with {relation}."""
+    """The result must be the same with {invariant}."""
     import pandas as pd
     from solution import run
 
@@ -427,9 +427,9 @@ for parts in {divisions}:
 
 
 async def doubt(
-    state: GenerationState, tried: Sequence[TriedRelation], comparison: SolutionComparison, matched: ColumnNames
+    state: GenerationState, tried: Sequence[TriedInvariant], comparison: SolutionComparison, matched: ColumnNames
 ) -> TestFailure | None:
-    """The failure of the function, if the second solution shows that a relation must hold. Its test is added then."""
+    """The failure of the function, if the second solution shows that an invariant must hold. Its test is added then."""
     suite, plan = state.suite, state.brief.plan
     for one in tried:
         small = SmallInput.of(one.tables, comparison.given) if one.where and one.tables else None
@@ -455,12 +455,12 @@ async def doubt(
     return None
 
 
-def as_test(name: str, tried: TriedRelation, small: SmallInput, outputs: Sequence[OutputSpec]) -> str:
+def as_test(name: str, tried: TriedInvariant, small: SmallInput, outputs: Sequence[OutputSpec]) -> str:
     """The test as text. It can stand in any module."""
     entries = f"[entry for entry in texts if {NEW!r} not in entry]"
     return _TEST.format(
         name=name,
-        relation=tried.words,
+        invariant=tried.words,
         place=[spec.name for spec in outputs].index(tried.where),
         new=NEW,
         returned=f"sorted({entries}, key=str)" if tried.name in (ORDER, APART) else entries,
@@ -470,7 +470,7 @@ def as_test(name: str, tried: TriedRelation, small: SmallInput, outputs: Sequenc
     )
 
 
-def _changed(tried: TriedRelation, tables: Mapping[str, Any], arguments: str) -> str:
+def _changed(tried: TriedInvariant, tables: Mapping[str, Any], arguments: str) -> str:
     """What is compared with the result before."""
     if tried.split is None:
         return "\n".join([*_changes(tried, tables), f"assert told(run({arguments})) == before"])
@@ -480,7 +480,7 @@ def _changed(tried: TriedRelation, tables: Mapping[str, Any], arguments: str) ->
     return _OF_PARTS.format(table=tried.split.input, divisions=divisions, arguments=arguments).rstrip()
 
 
-def _changes(tried: TriedRelation, tables: Mapping[str, Any]) -> list[str]:
+def _changes(tried: TriedInvariant, tables: Mapping[str, Any]) -> list[str]:
     """The change of each table, as source."""
     if tried.name == ORDER:
         return [_rows_of(name, table, shuffled_positions(table)) for name, table in tables.items()]
