@@ -76,7 +76,7 @@ EXTENDED = (
     "tests/engine/test_request_lock.py::test_a_kernel_",
     "tests/engine/test_request_lock.py::test_a_killed_kernel",
     "tests/engine/test_request_lock.py::test_a_stopped_kernel",
-    "tests/engine/test_tests_ahead.py::test_a_test_runs_while_the_next_one_is_written",
+    "tests/engine/test_early_tests.py::test_a_test_runs_while_the_next_one_is_written",
     "tests/engines/claude/test_agent_limits.py",
     "tests/models/test_answer_limits.py::test_an_answer_that_comes_word_by_word",
     "tests/sandbox/worker/test_calls.py::test_an_end_in_the_middle_of_a_call_is_a_crash",

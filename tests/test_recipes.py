@@ -418,7 +418,7 @@ async def test_a_stage(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         await write(writer)
         setup = writer._state.setup
         messages = ({"role": "user", "content": "You review one Python module."},)
-        await setup.stages.run(review, lambda: setup.talk.code(review, messages))
+        await setup.stages.run(review, lambda: setup.conversation.code(review, messages))
 
     monkeypatch.setattr(StagedWriter, "write", write_and_review)
     states = [FunctionRun("growth")]

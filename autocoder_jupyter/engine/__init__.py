@@ -3,13 +3,13 @@
 It may import `versions`, `models`, `sandbox`, `contracts` and what is below them, and no writer (`engines`).
 `generate` and `preview` are loaded on first use, because modules that must start fast import others of this package.
 
-- `loop`: from the request to the report; `planning`, `attempt`, `blame`: its steps
+- `loop`: from the request to the report; `planning`, `attempt`, `fault_attribution`: its steps
 - `prepare`, `start`: everything before the first question, and the draft or version that a generation starts from
 - `generation`: stages, setup and state of one generation
 - `prompt`: the shared beginning of all questions; `conversation`, `budget`: how they are asked
 - `plan`, `tests`, `repair`, `constraints`: one stage each, with its prompt
 - `acceptance`, `sample_run`, `stub_check`, `verdict`: the evidence of one attempt, and what follows from it
-- `first_run`, `tests_ahead`: runs while the model still writes
+- `first_run`, `early_tests`: runs while the model still writes
 - `environment`, `packages`, `sandbox_session`: packages and workers
 - `journal`, `run_folder`, `version_record`: what is recorded
 - `difference_words`: differences of values as text

@@ -12,7 +12,8 @@ from typing import Any
 
 from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.engine.acceptance import Acceptance, run_acceptance
-from autocoder_jupyter.engine.environment import Packages
+from autocoder_jupyter.engine.early_tests import Wanted, roles
+from autocoder_jupyter.engine.environment import GenerationPackages
 from autocoder_jupyter.engine.evidence.examiner import LAYERS, Examiner
 from autocoder_jupyter.engine.evidence.second_opinion import SecondOpinionStage
 from autocoder_jupyter.engine.evidence.split import run_split
@@ -29,7 +30,6 @@ from autocoder_jupyter.engine.sample_run import (
     watch_of,
 )
 from autocoder_jupyter.engine.tests import TestSuite, blind_id
-from autocoder_jupyter.engine.tests_ahead import Wanted, roles
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.engine.version_record import VerifiedTurn, VersionRecord, sources_of
 from autocoder_jupyter.run.events import EvidenceGathered, TestReported, TestsCollected
@@ -86,7 +86,7 @@ class Attempts:
     def __init__(
         self,
         state: GenerationState,
-        packages: Packages,
+        packages: GenerationPackages,
         offer_draft: Callable[[], Awaitable[None]],
         describe: Callable[[], Awaitable[object]],
         first: FirstRun | None = None,
@@ -355,9 +355,9 @@ class Examination:
     def _costs(self, verdict: Verdict) -> tuple[LayerCost, ...]:
         """What each layer of the evidence took, the tests first."""
         setup, tests = self._setup, verdict.evidence.tests
-        asked = [exchange for exchange in setup.talk.exchanges if exchange.stage == "tests"]
+        asked = [exchange for exchange in setup.conversation.exchanges if exchange.stage == "tests"]
         ran = _cost("tests", asked, sum(outcome.seconds for outcome in tests))
-        second = _cost(SECOND, setup.second_talk.exchanges, self._second_opinion.seconds)
+        second = _cost(SECOND, setup.second_conversation.exchanges, self._second_opinion.seconds)
         took = self.examiner.seconds
         others = (_cost(layer, (), took[layer]) for layer in LAYERS if layer in took)
         has_second = second.tokens or second.recorded or second.seconds

@@ -76,14 +76,14 @@ class Constraints:
         reading = read_constraints(sentences, tables)
         return cls(reading.checks, reading.unread, tables)
 
-    async def ask_about_unread(self, talk: Conversation, journal: Journal) -> None:
+    async def ask_about_unread(self, conversation: Conversation, journal: Journal) -> None:
         """Ask the model once about constraints that no rule can read. Runs while code and tests are written."""
         if not self._unread or not self._tables.columns:
             return
         text = constraint_question_text(self._unread, self._tables)
         messages = ({"role": "system", "content": _SYSTEM}, {"role": "user", "content": text})
         try:
-            answer = await talk.structured("plan", messages, ParsedConstraints)
+            answer = await conversation.structured("plan", messages, ParsedConstraints)
         except UnusableAnswer:
             return  # they stay text in the prompts
         journal.add_step(_STEP, self._key, answer.model_dump(mode="json"))

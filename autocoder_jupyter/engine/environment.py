@@ -34,7 +34,7 @@ CLIENT_SECONDS = 5.0
 """The most seconds for which workers wait until the first question is sent."""
 
 
-class Packages:
+class GenerationPackages:
     """Provides the environment of the current code, and learns from failures.
 
     The needed packages are read from the code each time. So a package that the model invented and then dropped is
@@ -68,7 +68,7 @@ class Packages:
         self._base_is_there.set()
         with suppress(TimeoutError):  # a new kernel imports the model's client now, and has few cores
             async with asyncio.timeout(CLIENT_SECONDS):
-                await self._setup.talk.sent["plan"].wait()
+                await self._setup.conversation.sent["plan"].wait()
         self._setup.session.warm(count=3)  # one for the tests, one for the function that they call, one for the sample
 
     async def base_is_there(self) -> None:
@@ -97,7 +97,7 @@ class Packages:
             raise
         return None
 
-    async def provide_ahead(self, plan: CodePlan, sources: tuple[str, ...]) -> bool:
+    async def provide_early(self, plan: CodePlan, sources: tuple[str, ...]) -> bool:
         """Build the environment of code whose tests are still written, if nobody must be asked for that.
 
         An attempt that begins meanwhile waits for it: it needs the same packages, if its tests need no others.

@@ -15,14 +15,14 @@ from typing import Any, TypeVar
 
 from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.data.overview import glimpses
-from autocoder_jupyter.engine.environment import Packages
+from autocoder_jupyter.engine.early_tests import EarlyCalls, EarlyTests
+from autocoder_jupyter.engine.environment import GenerationPackages
 from autocoder_jupyter.engine.evidence.comparison import SECONDS, second_program
 from autocoder_jupyter.engine.evidence.examiner import Examiner
 from autocoder_jupyter.engine.evidence.second_opinion import SecondOpinionStage
-from autocoder_jupyter.engine.evidence.sides import AT_ONCE, Side
+from autocoder_jupyter.engine.evidence.solution_worker import AT_ONCE, SolutionWorker
 from autocoder_jupyter.engine.generation import GenerationState
 from autocoder_jupyter.engine.sample_run import SampleRun, run_again, run_on_sample
-from autocoder_jupyter.engine.tests_ahead import CallsAhead, TestsAhead
 from autocoder_jupyter.run.events import SampleOutputs
 from autocoder_jupyter.sandbox.protocol import Environment, Program, Worker
 from autocoder_jupyter.settings.choices import EFFORTS
@@ -40,7 +40,7 @@ PATIENCE = 0.3
 """The maximum seconds for which a call goes on beside the tests. Then it is ended."""
 
 
-class EvidenceAhead:
+class EarlyEvidence:
     """Gathers evidence ahead in one generation.
 
     Args:
@@ -49,7 +49,11 @@ class EvidenceAhead:
     """
 
     def __init__(
-        self, state: GenerationState, packages: Packages, second_opinion: SecondOpinionStage, examiner: Examiner
+        self,
+        state: GenerationState,
+        packages: GenerationPackages,
+        second_opinion: SecondOpinionStage,
+        examiner: Examiner,
     ) -> None:
         self._state = state
         self._packages = packages
@@ -81,7 +85,7 @@ class EvidenceAhead:
     async def _of_function(self, program: Program) -> None:
         with suppress(Exception):  # odd data and values of untrusted code; whoever needs an answer asks again
             await self._run(program, with_sample=False)
-            await self._examiner.search_ahead(self._state, program, self._goes_on)
+            await self._examiner.search_early(self._state, program, self._goes_on)
 
     async def _of_second(self, program: Program) -> None:
         with suppress(Exception):  # as above
@@ -99,7 +103,7 @@ class EvidenceAhead:
         known = self._state.known_answers(program)
 
         def job(worker: Worker) -> None:
-            side, inputs = Side("", worker, program, known), self._inputs()
+            side, inputs = SolutionWorker("", worker, program, known), self._inputs()
             if with_sample and self._goes_on():
                 side.on({**self._others, **self._state.varied.tables}, time.monotonic() + SECONDS, kept=True)
             while self._goes_on() and (some := list(islice(inputs, AT_ONCE))):
@@ -155,9 +159,13 @@ class FirstRun:
     """
 
     def __init__(
-        self, state: GenerationState, packages: Packages, ready: Callable[[], Awaitable[None]], ahead: EvidenceAhead
+        self,
+        state: GenerationState,
+        packages: GenerationPackages,
+        ready: Callable[[], Awaitable[None]],
+        ahead: EarlyEvidence,
     ) -> None:
-        self.ahead, self.tests, self.worker = ahead, TestsAhead(state), ""
+        self.ahead, self.tests, self.worker = ahead, EarlyTests(state), ""
         self._state = state
         self._packages = packages
         self._ready = ready
@@ -171,7 +179,7 @@ class FirstRun:
         self.tests.cancel()
         _cancel(self._work, self._again)
 
-    def calls_of(self, program: Program) -> CallsAhead | None:
+    def calls_of(self, program: Program) -> EarlyCalls | None:
         """The calls of this program in the current environment that tests made ahead; None if there are none."""
         return self.tests.calls if (program, self._state.setup.session.environment) == self._begun else None
 
@@ -222,7 +230,7 @@ class FirstRun:
             return True
         answers = (one for one in state.setup.exchanges if one.stage == "code")
         is_recorded = all(one.replayed for one in answers)  # then the tests are there at once, with all packages
-        return not is_recorded and await self._packages.provide_ahead(plan, state.sources)
+        return not is_recorded and await self._packages.provide_early(plan, state.sources)
 
 
 def _cancel(*works: asyncio.Task[T] | None) -> None:

@@ -16,7 +16,7 @@ from autocoder_jupyter.engine.acceptance import own_tests_for_diagnosis
 from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.engine.constraints import Constraints
 from autocoder_jupyter.engine.conversation import Conversation
-from autocoder_jupyter.engine.evidence.sides import KnownAnswers
+from autocoder_jupyter.engine.evidence.solution_worker import KnownAnswers
 from autocoder_jupyter.engine.evidence.variations import VariedSample
 from autocoder_jupyter.engine.prepare import Prepared
 from autocoder_jupyter.engine.prompt import Brief
@@ -105,7 +105,7 @@ class GenerationSetup:
         services: model, sandbox, journal, and the tracker of the run.
         prepared: the inputs, the data context and the key of the request.
         budget: the budget of all questions to models.
-        second_talk: the conversation for the second opinion.
+        second_conversation: the conversation for the second opinion.
     """
 
     request: Request
@@ -113,8 +113,8 @@ class GenerationSetup:
     services: Services
     prepared: Prepared
     budget: Budget
-    talk: Conversation
-    second_talk: Conversation
+    conversation: Conversation
+    second_conversation: Conversation
     session: SandboxSession
     stages: StageRunner
 
@@ -130,13 +130,13 @@ class GenerationSetup:
         """Make the tools from the services. The time of `budget` has already started."""
         emit = services.emit
         record = services.journal.add_stopped
-        talk = Conversation(services.model, budget, emit, record)
-        second_talk = Conversation(services.second_model or services.model, budget, emit, record)
+        conversation = Conversation(services.model, budget, emit, record)
+        second_conversation = Conversation(services.second_model or services.model, budget, emit, record)
         session = SandboxSession(services, config, prepared.pinned)
         unguided = config.skip_tests and not (request.has_acceptance or request.split)
         attempts_allowed = 1 if unguided else config.max_iterations
-        stages = StageRunner(emit, lambda: (*talk.exchanges, *second_talk.exchanges), attempts_allowed)
-        return cls(request, config, services, prepared, budget, talk, second_talk, session, stages)
+        stages = StageRunner(emit, lambda: (*conversation.exchanges, *second_conversation.exchanges), attempts_allowed)
+        return cls(request, config, services, prepared, budget, conversation, second_conversation, session, stages)
 
     @property
     def emit(self) -> Emit:

@@ -19,10 +19,10 @@ from autocoder_jupyter.engine.attempt import Attempts, Examination
 from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.engine.constraints import Constraints
 from autocoder_jupyter.engine.difference_words import changes
-from autocoder_jupyter.engine.environment import Packages
+from autocoder_jupyter.engine.environment import GenerationPackages
 from autocoder_jupyter.engine.evidence.second_opinion import SecondOpinionStage
 from autocoder_jupyter.engine.evidence.split import declared
-from autocoder_jupyter.engine.first_run import EvidenceAhead, FirstRun, show_outputs
+from autocoder_jupyter.engine.first_run import EarlyEvidence, FirstRun, show_outputs
 from autocoder_jupyter.engine.generation import GenerationSetup, GenerationState, innermost
 from autocoder_jupyter.engine.planning import Planned, effort_summary, first_question_as_sent, make_brief
 from autocoder_jupyter.engine.prepare import prepare, record_environment
@@ -114,7 +114,7 @@ async def _generate_in_turn(setup: GenerationSetup, begun: _Begun) -> Report:
 
 
 async def _generate(setup: GenerationSetup, begun: _Begun) -> Report:
-    versions, packages = setup.services.journal.versions, Packages(setup)
+    versions, packages = setup.services.journal.versions, GenerationPackages(setup)
     start = await call_blocking(lambda: start_of(setup.request, setup.config, setup.prepared, versions, begun.draft))
     record = VersionRecord(setup, packages, await open_version(setup, packages, start))
     return await _Generation(setup, packages, record, begun).run()
@@ -128,7 +128,9 @@ class _Generation:
         begun: its writers, and the function that it starts from.
     """
 
-    def __init__(self, setup: GenerationSetup, packages: Packages, record: VersionRecord, begun: _Begun) -> None:
+    def __init__(
+        self, setup: GenerationSetup, packages: GenerationPackages, record: VersionRecord, begun: _Begun
+    ) -> None:
         self._setup = setup
         self._packages = packages
         self._record = record
@@ -216,7 +218,7 @@ class _Generation:
         setup, added = self._setup, self._record.start.added
         if not any(sentence in state.constraints.unread for sentence in added):
             return
-        await state.constraints.ask_about_unread(setup.talk, setup.services.journal)
+        await state.constraints.ask_about_unread(setup.conversation, setup.services.journal)
         left = [sentence for sentence in added if sentence in state.constraints.unread]
         if left and not setup.config.skip_tests:
             state.set_suite(await setup.stages.run("tests", partial(write_further_tests, state, left)))
@@ -255,10 +257,10 @@ class _Generation:
                 state,
                 self._packages,
                 self._record.offer_draft,
-                EvidenceAhead(state, self._packages, self._second_opinion, self._examination.examiner),
+                EarlyEvidence(state, self._packages, self._second_opinion, self._examination.examiner),
             )
             writing = group.create_task(writer.write())
-            group.create_task(state.constraints.ask_about_unread(setup.talk, setup.services.journal))
+            group.create_task(state.constraints.ask_about_unread(setup.conversation, setup.services.journal))
             with suppress(TimeoutError):  # many local models answer one question after the other
                 async with asyncio.timeout(SECOND_AFTER):
                     await state.has_code.wait()
@@ -308,7 +310,7 @@ class _Generation:
                 return verdict.accepted.broken
             if record.start.kept is not None:
                 await record.ask_anew(state, verdict.summary)
-            exchanges = setup.talk.exchanges
+            exchanges = setup.conversation.exchanges
             asked_before = len(exchanges)
             if number == 1:
                 stages.answers_at_fault = exchanges[:]

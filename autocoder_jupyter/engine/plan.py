@@ -379,7 +379,11 @@ def reading(request: Request, inputs: tuple[InputSpec, ...]) -> Callable[[PlanAn
     return read
 
 
-async def make_plan(talk: Conversation, request: Request, inputs: tuple[InputSpec, ...], data_context: str) -> CodePlan:
+async def make_plan(
+    conversation: Conversation, request: Request, inputs: tuple[InputSpec, ...], data_context: str
+) -> CodePlan:
     """Ask for a plan until all of it can be read, and merge it with the user's declarations."""
     read = reading(request, inputs)
-    return read(await talk.structured("plan", plan_messages(request, inputs, data_context), PlanAnswer, require=read))
+    return read(
+        await conversation.structured("plan", plan_messages(request, inputs, data_context), PlanAnswer, require=read)
+    )

@@ -85,7 +85,7 @@ async def _asked_brief(setup: GenerationSetup, context: str) -> Brief:
         return await _planned_brief(setup, request, context)
     read = reading(request, inputs)
     messages, answer_type = first_question(request, inputs, context, asks=True)
-    answer = await setup.talk.structured("plan", messages, answer_type, require=read)
+    answer = await setup.conversation.structured("plan", messages, answer_type, require=read)
     own = map(_about_conflict, setup.prepared.context.conflicts)
     questions = (*own, *questions_of(getattr(answer, "questions", ())))[:MOST_QUESTIONS]
     answers = await _answers(setup, questions) if questions else ()
@@ -105,7 +105,7 @@ def _about_conflict(conflict: str) -> PlanQuestion:
 
 
 async def _planned_brief(setup: GenerationSetup, request: Request, context: str) -> Brief:
-    return Brief(request, await make_plan(setup.talk, request, setup.prepared.inputs, context), context)
+    return Brief(request, await make_plan(setup.conversation, request, setup.prepared.inputs, context), context)
 
 
 def first_question(
@@ -182,7 +182,7 @@ async def make_brief(setup: GenerationSetup, context: str) -> Planned:
 async def _sorted(setup: GenerationSetup, context: str, earlier: Earlier) -> tuple[TestChoice, ...]:
     if setup.config.skip_tests or not earlier.tests:
         return ()
-    return await sort_tests(setup.talk, Brief(setup.request, earlier.plan, context), read_suite(earlier.tests))
+    return await sort_tests(setup.conversation, Brief(setup.request, earlier.plan, context), read_suite(earlier.tests))
 
 
 # Preview

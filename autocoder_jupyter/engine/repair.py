@@ -129,7 +129,7 @@ def diagnosis_messages(brief: Brief, code: str, tests: str, failing: Sequence[Te
 
 
 async def diagnose(
-    talk: Conversation, brief: Brief, code: str, tests: str, failing: Sequence[TestOutcome]
+    conversation: Conversation, brief: Brief, code: str, tests: str, failing: Sequence[TestOutcome]
 ) -> ErrorDiagnosis:
     """Ask why tests fail. The result has every failing test, even if the model's answer lacks it or is unusable.
 
@@ -137,7 +137,7 @@ async def diagnose(
     """
     messages = diagnosis_messages(brief, code, tests, failing)
     try:
-        answer = await talk.structured("diagnose", messages, DiagnosisAnswer)
+        answer = await conversation.structured("diagnose", messages, DiagnosisAnswer)
     except UnusableAnswer:
         answer = DiagnosisAnswer()
     return complete(answer, failing)
@@ -277,13 +277,15 @@ def rederivation_messages(brief: Brief, tests: str, names: Sequence[str]) -> Mes
     return brief.question(block("tests", excerpt(tests, names)), _REDERIVATION)
 
 
-async def fix_tests(talk: Conversation, brief: Brief, tests: str, names: Sequence[str], *, variant: int = 0) -> TestFix:
+async def fix_tests(
+    conversation: Conversation, brief: Brief, tests: str, names: Sequence[str], *, variant: int = 0
+) -> TestFix:
     """Have tests re-derived, and replace or drop the wrong ones.
 
     A test without a clear verdict, or with an unusable replacement, stays.
     """
     messages = rederivation_messages(brief, tests, names)
-    answer = await talk.structured("fix", messages, Rederivation, variant=variant)
+    answer = await conversation.structured("fix", messages, Rederivation, variant=variant)
     verdicts = {verdict.test_name.rpartition("::")[2]: verdict for verdict in answer.verdicts}
     source, changed = tests, []
     for name in names:

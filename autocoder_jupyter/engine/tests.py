@@ -152,7 +152,7 @@ def tests_messages(brief: Brief) -> Messages:
 
 
 async def write_tests(
-    talk: Conversation,
+    conversation: Conversation,
     brief: Brief,
     *,
     refused: str = "",
@@ -176,7 +176,7 @@ async def write_tests(
                 {"role": "assistant", "content": f"```python\n{source}\n```"},
                 {"role": "user", "content": text.format(problem=problem)},
             )
-        source = await talk.code("tests", messages, variant=variant)
+        source = await conversation.code("tests", messages, variant=variant)
         problem = suite_problem(read_suite(source))
         if problem:
             continue
@@ -397,11 +397,11 @@ def sorting_messages(brief: Brief, tests: str) -> Messages:
     return before.question(block("tests", tests.strip()), block("wish", wish.strip()), _SORTING)
 
 
-async def sort_tests(talk: Conversation, brief: Brief, suite: TestSuite) -> tuple[TestChoice, ...]:
+async def sort_tests(conversation: Conversation, brief: Brief, suite: TestSuite) -> tuple[TestChoice, ...]:
     """For each test of the earlier version, in order, whether it is kept. An unusable answer keeps all."""
     messages = sorting_messages(brief, suite.source)
     try:
-        answer = await talk.structured("tests", messages, SortedTests)
+        answer = await conversation.structured("tests", messages, SortedTests)
     except UnusableAnswer:
         answer = SortedTests()
     verdicts = {verdict.test_name.rpartition("::")[2]: verdict for verdict in answer.verdicts}

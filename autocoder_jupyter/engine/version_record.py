@@ -16,7 +16,7 @@ from autocoder_jupyter.data.value_drift import value_profiles
 from autocoder_jupyter.data.withheld import WithheldColumns
 from autocoder_jupyter.engine.acceptance import own_module
 from autocoder_jupyter.engine.constraints import Constraints
-from autocoder_jupyter.engine.environment import Packages
+from autocoder_jupyter.engine.environment import GenerationPackages
 from autocoder_jupyter.engine.evidence.second_opinion import SOLUTION
 from autocoder_jupyter.engine.generation import GenerationSetup, GenerationState
 from autocoder_jupyter.engine.journal import conversation
@@ -58,7 +58,7 @@ class OpenVersion:
     context: str
 
 
-async def open_version(setup: GenerationSetup, packages: Packages, start: Start) -> OpenVersion:
+async def open_version(setup: GenerationSetup, packages: GenerationPackages, start: Start) -> OpenVersion:
     """Open the folder of a version. The request is written there before anything is sent."""
     journal, config = setup.services.journal, setup.config
     await call_blocking(lambda: journal.begin(start.version))
@@ -95,7 +95,7 @@ def _writer_of_version(setup: GenerationSetup, start: Start) -> str:
     return start.author_note or (setup.config.model if is_of_model else "")
 
 
-def _environment_of(setup: GenerationSetup, packages: Packages) -> str:
+def _environment_of(setup: GenerationSetup, packages: GenerationPackages) -> str:
     """The text about the environment for the model: the recorded one, if the journal has one."""
     journal, key = setup.services.journal, setup.prepared.key.id
     before = recorded_environment(journal, key) if setup.config.cache == "auto" else ""
@@ -156,7 +156,7 @@ def build_report(
     start: Start,
     context: str,
     state: GenerationState | None,
-    packages: Packages,
+    packages: GenerationPackages,
     turns: Sequence[Turn],
     outcome: GenerationOutcome,
 ) -> Report:
@@ -308,7 +308,7 @@ class VersionRecord:
         version: the open version. Another one replaces it if a kept function fails, or a verified one is doubted.
     """
 
-    def __init__(self, setup: GenerationSetup, packages: Packages, version: OpenVersion) -> None:
+    def __init__(self, setup: GenerationSetup, packages: GenerationPackages, version: OpenVersion) -> None:
         self._setup = setup
         self._packages = packages
         self._version = version

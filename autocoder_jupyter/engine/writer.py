@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
-from autocoder_jupyter.engine.environment import Packages
+from autocoder_jupyter.engine.environment import GenerationPackages
 from autocoder_jupyter.engine.generation import GenerationState
 from autocoder_jupyter.engine.tests import TestSuite, joined, with_earlier_outputs, without_tests, write_tests
 from autocoder_jupyter.engine.verdict import Verdict
@@ -65,7 +65,7 @@ class WriterFactory(Protocol):
         """Import what takes long to import. Called while the model is asked for the plan."""
         ...
 
-    def create(self, state: GenerationState, packages: Packages) -> Writer:
+    def create(self, state: GenerationState, packages: GenerationPackages) -> Writer:
         """Create the writer of one generation.
 
         Args:
@@ -127,7 +127,7 @@ async def write_first_tests(state: GenerationState) -> TestSuite:
     Raises:
         UnusableAnswer: the model wrote no tests that can fail.
     """
-    writing = partial(write_tests, state.setup.talk, state.brief)
+    writing = partial(write_tests, state.setup.conversation, state.brief)
     earlier, choices = state.setup.request.earlier, state.choices
     if earlier is None:
         return await writing()
@@ -146,8 +146,8 @@ async def write_further_tests(state: GenerationState, sentences: Sequence[str]) 
     """Ask for tests of sentences that were added to the request of an existing function. The model does not see it."""
     suite, lines = state.suite, "\n".join(f"- {sentence}" for sentence in sentences)
     if suite is None:
-        return await write_tests(state.setup.talk, state.brief)
+        return await write_tests(state.setup.conversation, state.brief)
     kept = (suite.blind or suite).source
     also = _AFTER_ADDED_SENTENCES.format(kept=kept.strip(), sentences=lines)
-    written = await write_tests(state.setup.talk, state.brief, also=also, suite_of=partial(joined, kept))
+    written = await write_tests(state.setup.conversation, state.brief, also=also, suite_of=partial(joined, kept))
     return written if suite.blind is None else replace(suite, blind=written)

@@ -171,14 +171,14 @@ async def _checked(
     output: str,
     demanded: DeclaredSplit | None,
 ) -> Split:
-    from autocoder_jupyter.engine.evidence.sides import Side
+    from autocoder_jupyter.engine.evidence.solution_worker import SolutionWorker
     from autocoder_jupyter.engine.evidence.split import SplitCheck
 
     program = program_of(function, options)
     secrets = hidden_values(secret_values(options.secrets), options.env_vars)
 
     def work(worker: Worker) -> Split:
-        side = Side(visible(function.name), RedactingWorker(worker, secrets), program)
+        side = SolutionWorker(visible(function.name), RedactingWorker(worker, secrets), program)
         told = function.splits.goes_on
         return SplitCheck(side.running, program, output, arguments, table, on_try=told).run(demanded)
 

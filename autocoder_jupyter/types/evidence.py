@@ -150,7 +150,7 @@ class CodeChange(Record):
 
 
 class HiddenInput(Record):
-    """Something that the result depends on, or may depend on, although it is not an input: the date, chance, the process.
+    """Something beside the inputs that the result may depend on: the date, chance, the process.
 
     `on` is what was changed ("the date", "chance", "its process"), `reads` what the code reads of it, in these `lines`;
     `differs` says whether the result on the sample was another one, `tried` whether a run with a change had a result.

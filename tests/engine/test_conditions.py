@@ -26,8 +26,8 @@ from autocoder_jupyter.engine.evidence.invariants import (
     splits,
     try_invariants,
 )
-from autocoder_jupyter.engine.evidence.sides import Side
 from autocoder_jupyter.engine.evidence.small_inputs import SmallInput
+from autocoder_jupyter.engine.evidence.solution_worker import SolutionWorker
 from autocoder_jupyter.engine.evidence.variations import VariedSample
 from autocoder_jupyter.run.of_report import verified
 from autocoder_jupyter.sandbox.protocol import Program, Worker
@@ -98,7 +98,7 @@ def frame() -> pd.DataFrame:
 
 
 def found(worker: Worker, body: str) -> list[HiddenInput]:
-    return list(hidden_inputs(Side("f", worker, program(body)), {"x": frame()}, time.monotonic() + 60))
+    return list(hidden_inputs(SolutionWorker("f", worker, program(body)), {"x": frame()}, time.monotonic() + 60))
 
 
 BOMBS = [
@@ -175,7 +175,7 @@ def test_a_function_of_its_inputs_alone_depends_on_nothing(worker: Worker) -> No
 def broken(
     worker: Worker, body: str, kind: TypeName = "float", data: Any = None, holds: str = "", *, with_order: bool = True
 ) -> Any:
-    side = Side("f", worker, program(body, kind))
+    side = SolutionWorker("f", worker, program(body, kind))
     table = frame() if data is None else data
     promised = holds.split()
     all_tried = list(
@@ -289,7 +289,7 @@ def test_of_two_tables_only_the_largest_is_repeated(worker: Worker) -> None:
     both = Program(code, inputs, (OutputSpec(name="kept", type="float"), OutputSpec(name="rows", type="int")))
     sample = VariedSample({"y": frame()[:2], "x": many()}, 60)
     all_tried = try_invariants(
-        Side("f", worker, both), sample, {}, time.monotonic() + 60, with_order=False, holds=("twice",)
+        SolutionWorker("f", worker, both), sample, {}, time.monotonic() + 60, with_order=False, holds=("twice",)
     )
     (one,) = (one for one in all_tried if one.name == REPEATED)
     assert one.where == "rows" and one.words == "each row twice in x" and one.tables is not None
@@ -347,7 +347,11 @@ def test_a_function_that_passes_on_all_columns_may_have_one_more_than_declared(w
     plain = program("return x.assign(n=x['n'] * 2)", "DataFrame")
     declared = replace(plain, outputs=(OutputSpec(name="out", type="DataFrame", columns=columns),))
     found = try_invariants(
-        Side("f", worker, declared), VariedSample({"x": frame()}, 60), {}, time.monotonic() + 60, with_order=False
+        SolutionWorker("f", worker, declared),
+        VariedSample({"x": frame()}, 60),
+        {},
+        time.monotonic() + 60,
+        with_order=False,
     )
     assert {one.name: one.where for one in found} == {COLUMN: "", INDEX: ""}
 

@@ -31,11 +31,11 @@ async def test_an_answer_without_end_is_shown_with_its_tokens_and_kept() -> None
     events: list[Event] = []
     budget = Budget()
     with ScriptedModel(always(Answer(wire=for_ever(*SAID)))) as endpoint, pytest.raises(UnusableAnswer):
-        talk = Conversation(LiteLLMModel(endpoint.config(), RetryPolicy(tries=1)), budget, events.append)
-        await talk.ask(ASKED)
+        conversation = Conversation(LiteLLMModel(endpoint.config(), RetryPolicy(tries=1)), budget, events.append)
+        await conversation.ask(ASKED)
     (told,) = used(events)
     assert told.usage == told.total == budget.used and told.usage.output_tokens > 200
-    (kept,) = talk.exchanges
+    (kept,) = conversation.exchanges
     assert kept.finish_reason == CUT_OFF and kept.answer.startswith(WORDS[0])
 
 
@@ -43,15 +43,15 @@ async def test_the_tokens_before_a_cancel_are_shown() -> None:
     events: list[Event] = []
     budget, begun = Budget(), asyncio.Event()
     with ScriptedModel(always(Answer(wire=for_ever(*SAID, pace=0.001)))) as endpoint:
-        talk = Conversation(LiteLLMModel(endpoint.config(), RetryPolicy(tries=1)), budget, events.append)
-        asking = asyncio.ensure_future(talk.ask(ASKED, Listener(on_text=lambda _: begun.set())))
+        conversation = Conversation(LiteLLMModel(endpoint.config(), RetryPolicy(tries=1)), budget, events.append)
+        asking = asyncio.ensure_future(conversation.ask(ASKED, Listener(on_text=lambda _: begun.set())))
         await begun.wait()
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
     (told,) = used(events)
     assert told.usage == budget.used and told.usage.output_tokens > 0
-    (kept,) = talk.exchanges
+    (kept,) = conversation.exchanges
     assert (kept.finish_reason, kept.usage) == (STOPPED, budget.used)
 
 
@@ -59,15 +59,15 @@ async def test_a_question_that_was_stopped_before_anything_came_is_in_the_conver
     events: list[Event] = []
     budget = Budget()
     with ScriptedModel(always(Answer(wire=for_ever(b": keep-alive\n\n", pace=0.01)))) as endpoint:
-        talk = Conversation(LiteLLMModel(endpoint.config(), RetryPolicy(tries=1)), budget, events.append)
-        asking = asyncio.ensure_future(asyncio.wait_for(talk.ask(ASKED), 60))
+        conversation = Conversation(LiteLLMModel(endpoint.config(), RetryPolicy(tries=1)), budget, events.append)
+        asking = asyncio.ensure_future(asyncio.wait_for(conversation.ask(ASKED), 60))
         await asyncio.to_thread(endpoint.wait_for_requests, 1)
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
-    (told,), (kept,) = used(events), talk.exchanges
+    (told,), (kept,) = used(events), conversation.exchanges
     assert kept.finish_reason == STOPPED and kept.messages == ({"role": "user", "content": "Write it."},)
-    assert told.usage == kept.usage == budget.used == talk.spent
+    assert told.usage == kept.usage == budget.used == conversation.spent
     assert kept.usage.input_tokens > 0
 
 

@@ -10,8 +10,8 @@ from typing import Any, cast
 import pytest
 
 from autocoder_jupyter.engine import attempt, first_run
+from autocoder_jupyter.engine.early_tests import roles
 from autocoder_jupyter.engine.sample_run import AGREES, run_again, run_on_sample
-from autocoder_jupyter.engine.tests_ahead import roles
 from autocoder_jupyter.errors import EngineGone
 from autocoder_jupyter.run.events import EnvironmentReady, Event, SampleOutputs, StageFinished
 from autocoder_jupyter.types import OutputSpec

@@ -10,7 +10,13 @@ from typing import Any, cast
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.engine.evidence.sides import MOST_CELLS, Answer, KnownAnswers, Side, SideStopped
+from autocoder_jupyter.engine.evidence.solution_worker import (
+    MOST_CELLS,
+    Answer,
+    KnownAnswers,
+    SolutionStopped,
+    SolutionWorker,
+)
 from autocoder_jupyter.engine.evidence.variations import VariedSample
 from autocoder_jupyter.sandbox.protocol import CallOutcome, Program, Worker
 from autocoder_jupyter.sandbox.worker.entries import Packed
@@ -49,9 +55,9 @@ def test_an_error_and_a_large_answer_are_not_kept() -> None:
     known, inputs = KnownAnswers(), {"x": pd.DataFrame({"n": [1]})}
 
     def fails() -> Answer:
-        raise SideStopped("gone")
+        raise SolutionStopped("gone")
 
-    with pytest.raises(SideStopped, match="gone"):
+    with pytest.raises(SolutionStopped, match="gone"):
         known.of(inputs, False, soon(), fails)
     large = Asked(pd.Series(range(MOST_CELLS + 1)))
     for _ in range(2):
@@ -66,16 +72,16 @@ def test_a_second_thread_waits_for_the_first_one_and_gets_its_own_if_that_fails(
     def slow() -> Answer:
         begun.set()
         may_end.wait(60)
-        raise SideStopped("gone")
+        raise SolutionStopped("gone")
 
     def first() -> None:
-        with pytest.raises(SideStopped, match="gone"):
+        with pytest.raises(SolutionStopped, match="gone"):
             known.of(inputs, False, soon(), slow)
 
     threads = [threading.Thread(target=first)]
     threads[0].start()
     assert begun.wait(60)
-    with pytest.raises(SideStopped, match="time was up"):
+    with pytest.raises(SolutionStopped, match="time was up"):
         known.of(inputs, False, time.monotonic(), asked)
     threads.append(threading.Thread(target=lambda: got.append(known.of(inputs, False, soon(), asked))))
     threads[1].start()
@@ -108,14 +114,14 @@ class Batches:
 def test_many_that_somebody_else_has_given_up_are_got_at_once_again() -> None:
     known, worker = KnownAnswers(), Batches()
     program = Program("", (InputSpec(name="x", type="DataFrame"),), (OutputSpec(name="out", type="float"),))
-    side = Side("f", cast(Worker, worker), program, known)
+    side = SolutionWorker("f", cast(Worker, worker), program, known)
     many = [{"x": pd.DataFrame({"n": [number]})} for number in range(5)]
     claims, _ = known.claimed(many[1:])
     thread = threading.Thread(target=lambda: side.get_ready(many, soon()))
     thread.start()
     claims[0].keep(Answer({"out": 7.0}))
     for claim in claims[1:]:
-        claim.give_up(SideStopped("gone"))
+        claim.give_up(SolutionStopped("gone"))
     thread.join(60)
     assert worker.counts == [1, 3]
     values = [side.on(inputs, soon(), reuse=True, kept=True).values["out"] for inputs in many]

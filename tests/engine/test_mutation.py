@@ -16,7 +16,7 @@ from autocoder_jupyter.display.inspector.evidence import evidence_section
 from autocoder_jupyter.display.live import card_text
 from autocoder_jupyter.engine.evidence.mutants import mutants
 from autocoder_jupyter.engine.evidence.mutation import MutationRun
-from autocoder_jupyter.engine.evidence.sides import KnownAnswers
+from autocoder_jupyter.engine.evidence.solution_worker import KnownAnswers
 from autocoder_jupyter.engine.evidence.variations import VariedSample
 from autocoder_jupyter.engine.programs import alternatives
 from autocoder_jupyter.redaction.messages import Redaction

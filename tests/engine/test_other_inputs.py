@@ -12,7 +12,7 @@ import pytest
 
 from autocoder_jupyter.display.live import card_text
 from autocoder_jupyter.engine.evidence.examiner import OtherInputs, is_general, on_other_inputs
-from autocoder_jupyter.engine.evidence.sides import Side
+from autocoder_jupyter.engine.evidence.solution_worker import SolutionWorker
 from autocoder_jupyter.engine.evidence.variations import VariedSample
 from autocoder_jupyter.redaction.messages import Redaction
 from autocoder_jupyter.run.of_report import run_of, verified
@@ -39,7 +39,7 @@ def orders(rows: int = 100) -> pd.DataFrame:
 def found(worker: Worker, body: str, *checks: str, data: pd.DataFrame | None = None) -> OtherInputs:
     code = f"import pandas as pd\n\n\ndef run(x: pd.DataFrame):\n    {body}\n"
     program = Program(code, (InputSpec(name="x", type="DataFrame"),), (OutputSpec(name="out", type="float"),))
-    side = Side("f", worker, program)
+    side = SolutionWorker("f", worker, program)
     table = orders() if data is None else data
     return on_other_inputs(side, VariedSample({"x": table}, 30), {}, time.monotonic() + 120, checks, Redaction("rows"))
 

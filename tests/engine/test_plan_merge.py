@@ -159,8 +159,8 @@ async def test_the_model_hears_what_is_wrong_with_its_plan_and_none_of_its_outpu
     said = {"description": "d", "approach": "a", "outputs": [{"name": "total", "type": "number"}, bad]}
     good = {**said, "outputs": [said["outputs"][0], {**bad, "type": "list[float]"}]}
     with ScriptedModel([json.dumps({"plan": said}), json.dumps({"plan": good})]) as endpoint:
-        talk = Conversation(LiteLLMModel(endpoint.config()), Budget(), lambda event: None)
-        plan = await make_plan(talk, Request(name="r", prompt="Sum it up."), (), "")
+        conversation = Conversation(LiteLLMModel(endpoint.config()), Budget(), lambda event: None)
+        plan = await make_plan(conversation, Request(name="r", prompt="Sum it up."), (), "")
     assert [(output.name, output.type) for output in plan.outputs] == [("total", "float"), ("trend", "list")]
     assert "Output 'trend': 'Trendline' is not one of the types" in endpoint.requests[1]["messages"][-1]["content"]
 
@@ -168,8 +168,8 @@ async def test_the_model_hears_what_is_wrong_with_its_plan_and_none_of_its_outpu
 async def test_a_plan_that_is_never_understood_ends_with_the_reason() -> None:
     said = {"description": "d", "approach": "a", "outputs": [{"name": "trend", "type": "Trendline"}]}
     with ScriptedModel([json.dumps(said)] * 3) as endpoint, pytest.raises(UnusableAnswer) as caught:
-        talk = Conversation(LiteLLMModel(endpoint.config()), Budget(), lambda event: None)
-        await make_plan(talk, Request(name="r", prompt="Sum it up."), (), "")
+        conversation = Conversation(LiteLLMModel(endpoint.config()), Budget(), lambda event: None)
+        await make_plan(conversation, Request(name="r", prompt="Sum it up."), (), "")
     assert "'Trendline' is not one of the types" in caught.value.why
 
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from autocoder_jupyter.engine.budget import Budget
-from autocoder_jupyter.engine.environment import Packages
+from autocoder_jupyter.engine.environment import GenerationPackages
 from autocoder_jupyter.engine.generation import GenerationSetup
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.engine.prepare import prepare
@@ -59,7 +59,9 @@ class Folder:
         tracker = RunTracker(FunctionRun("growth"), events.append)
         services = Services(None, LocalSandbox(), None, journal, tracker, approve)  # type: ignore[arg-type]
         setup = made_setup(AgentConfig(**settings), services)
-        assert await Packages(setup).provide(CodePlan(description="", approach=""), ("import pandas",)) is None
+        assert (
+            await GenerationPackages(setup).provide(CodePlan(description="", approach=""), ("import pandas",)) is None
+        )
         self.asked = [event.packages for event in events if isinstance(event, ApprovalNeeded)]
         assert setup.session.environment is not None
         return [pin_of(line) for line in setup.session.environment.lock]
@@ -176,12 +178,12 @@ async def test_packages_of_an_own_lock_that_are_not_well_known_wait_for_consent(
     setup = made_setup(AgentConfig(), services)
     setup.session.pinned = tuple(line for line in resolved if line.startswith("unheard"))
     if consent:
-        await Packages(setup).provide_base()
+        await GenerationPackages(setup).provide_base()
         assert setup.session.environment is not None and set(setup.session.pinned) <= set(
             setup.session.environment.lock
         )
     else:
         with pytest.raises(PackageRefused, match="unheard may not be installed"):
-            await Packages(setup).provide_base()
+            await GenerationPackages(setup).provide_base()
         assert setup.session.environment is None
     assert asked == [("unheard",)]

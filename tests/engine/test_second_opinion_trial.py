@@ -28,7 +28,6 @@ from autocoder_jupyter.engine.evidence.comparison import (
     compared_outputs,
 )
 from autocoder_jupyter.engine.evidence.second_opinion import Findings
-from autocoder_jupyter.engine.evidence.sides import Side, SideStopped, answers_of_both
 from autocoder_jupyter.engine.evidence.small_inputs import (
     SmallInput,
     cells,
@@ -39,6 +38,7 @@ from autocoder_jupyter.engine.evidence.small_inputs import (
     table_source,
     value_forms,
 )
+from autocoder_jupyter.engine.evidence.solution_worker import SolutionStopped, SolutionWorker, answers_of_both
 from autocoder_jupyter.engine.evidence.variations import ROWS, Variation, VariedSample, variations
 from autocoder_jupyter.equality import INDEPENDENT, equal
 from autocoder_jupyter.equality.tables import matched_columns
@@ -103,7 +103,7 @@ class Meeting:
 def test_both_sides_answer_at_the_same_time_and_are_waited_for() -> None:
     meeting = threading.Barrier(2)
     workers: list[Any] = [Meeting(meeting), Meeting(meeting)]
-    sides = [Side("", worker, Program("", (), ())) for worker in workers]
+    sides = [SolutionWorker("", worker, Program("", (), ())) for worker in workers]
     ours, theirs = answers_of_both(sides[0], sides[1], {}, time.monotonic() + 60)
     assert ours.values == theirs.values == {"out": 1}
 
@@ -116,8 +116,10 @@ def test_both_sides_answer_at_the_same_time_and_are_waited_for() -> None:
 
     workers[0].is_done = False
     gone: Any = Gone(meeting)
-    with pytest.raises(SideStopped, match="the second solution was stopped"):
-        answers_of_both(sides[0], Side("the second solution", gone, Program("", (), ())), {}, time.monotonic() + 60)
+    with pytest.raises(SolutionStopped, match="the second solution was stopped"):
+        answers_of_both(
+            sides[0], SolutionWorker("the second solution", gone, Program("", (), ())), {}, time.monotonic() + 60
+        )
     assert workers[0].is_done
 
 
@@ -346,7 +348,10 @@ def trial(workers: tuple[Worker, Worker]) -> Callable[..., ComparisonOutcome]:
     def run(
         first: str, second: str, frame: pd.DataFrame, kind: TypeName, other: TypeName | None = None
     ) -> ComparisonOutcome:
-        sides = Side("f", workers[0], program(first, kind)), Side("s", workers[1], program(second, other or kind))
+        sides = (
+            SolutionWorker("f", workers[0], program(first, kind)),
+            SolutionWorker("s", workers[1], program(second, other or kind)),
+        )
         verified: dict[str, Any] = {}
         with suppress(SandboxError):
             verified = dict(workers[0].call(sides[0].program, {"x": frame}).values)
@@ -428,7 +433,10 @@ def test_what_was_found_is_kept_when_the_time_is_up(monkeypatch: pytest.MonkeyPa
     sandbox = choose("local")
     spec = WorkerSpec(sandbox.build(EnvironmentSpec((), sys.version_info[:2])), WorkerLimits())
     with shared_pool(sandbox).lease(spec) as one, shared_pool(sandbox).lease(spec) as other:
-        sides = Side("f", one, program("x['n'].max()", "float")), Side("s", other, program(SLOW, "float"))
+        sides = (
+            SolutionWorker("f", one, program("x['n'].max()", "float")),
+            SolutionWorker("s", other, program(SLOW, "float")),
+        )
         found = Comparer(*sides, [("out", "out")], VariedSample({"x": frame}), {}, Redaction("rows")).run({"out": 5.0})
     assert [(place.first, place.second) for place in found.sample] == [("5", "9")]
     assert found.ended.startswith("s was stopped") and found.smallest is not None
@@ -492,7 +500,7 @@ def test_what_a_solution_remembers_of_other_calls_makes_no_difference(trial: Try
 def test_on_the_sample_the_verified_outputs_are_compared(workers: tuple[Worker, Worker]) -> None:
     frame = pd.DataFrame({"n": [1.0, 2.0]})
     total = program("x['n'].sum()", "float")
-    sides = Side("f", workers[0], total), Side("s", workers[1], total)
+    sides = SolutionWorker("f", workers[0], total), SolutionWorker("s", workers[1], total)
     found = Comparer(*sides, [("out", "out")], VariedSample({"x": frame}), {}, Redaction("rows")).run({"out": 99.0})
     assert [(place.first, place.second) for place in found.sample] == [("99", "3")]
 

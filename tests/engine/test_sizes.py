@@ -18,7 +18,7 @@ from autocoder_jupyter.engine.evidence.comparison import (
     OutputPlace,
     is_rounded_otherwise,
 )
-from autocoder_jupyter.engine.evidence.sides import Side
+from autocoder_jupyter.engine.evidence.solution_worker import SolutionWorker
 from autocoder_jupyter.engine.evidence.variations import (
     ENLARGED_ROWS,
     Profile,
@@ -111,7 +111,8 @@ def compared(
     codes = (f"import numpy as np\n\n\ndef run(x):\n    return float({body})\n" for body in (first, second))
     interface = (InputSpec(name="x", type="DataFrame"),), (OutputSpec(name="out", type="float"),)
     sides = [
-        Side(label, worker, Program(code, *interface)) for label, worker, code in zip("fs", workers, codes, strict=True)
+        SolutionWorker(label, worker, Program(code, *interface))
+        for label, worker, code in zip("fs", workers, codes, strict=True)
     ]
     trial = Comparer(sides[0], sides[1], [("out", "out")], VariedSample({"x": orders()}, parts), {}, Redaction("rows"))
     return trial.run({"out": value})

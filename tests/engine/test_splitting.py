@@ -21,7 +21,7 @@ from autocoder_jupyter.engine.evidence.code_numbers import (
     with_small_products,
 )
 from autocoder_jupyter.engine.evidence.pieces import below, by_groups, by_rows, compared_tables, deviation, difference
-from autocoder_jupyter.engine.evidence.sides import TIME_IS_UP, Answer, SideStopped
+from autocoder_jupyter.engine.evidence.solution_worker import TIME_IS_UP, Answer, SolutionStopped
 from autocoder_jupyter.engine.evidence.split import SplitCheck
 from autocoder_jupyter.engine.evidence.variations import split_variations
 from autocoder_jupyter.sandbox.protocol import Program
@@ -46,7 +46,7 @@ def check(
 
     def ask(program: Program, inputs: Mapping[str, Any], deadline: float) -> Answer:
         if time.monotonic() > deadline:
-            raise SideStopped(TIME_IS_UP)
+            raise SolutionStopped(TIME_IS_UP)
         if program.code not in functions:
             namespace: dict[str, Any] = {}
             exec(program.code, namespace)

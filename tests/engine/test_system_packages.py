@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.engine.environment import Packages
+from autocoder_jupyter.engine.environment import GenerationPackages
 from autocoder_jupyter.magics.settings import resolve
 from autocoder_jupyter.settings.parameters import consents
 from autocoder_jupyter.types import CodePlan
@@ -15,7 +15,7 @@ from autocoder_jupyter.types import CodePlan
 
 def packages(
     *, consent: bool, sandbox: str = "docker", approved: tuple[str, ...] = ()
-) -> tuple[Packages, list[tuple[str, ...]]]:
+) -> tuple[GenerationPackages, list[tuple[str, ...]]]:
     asked: list[tuple[str, ...]] = []
 
     async def approve(names: tuple[str, ...]) -> bool:
@@ -28,7 +28,7 @@ def packages(
         services=SimpleNamespace(sandbox=SimpleNamespace(name=sandbox), approve=approve),
         emit=lambda event: None,
     )
-    return Packages(setup), asked
+    return GenerationPackages(setup), asked
 
 
 def plan(*system_packages: str) -> CodePlan:

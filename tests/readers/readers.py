@@ -28,6 +28,7 @@ from autocoder_jupyter.display.inspector import document
 from autocoder_jupyter.display.inspector.form import read as read_form
 from autocoder_jupyter.display.inspector.subject import Subject
 from autocoder_jupyter.engine import acceptance, stub_check, tests
+from autocoder_jupyter.engine.early_tests import whole_statements
 from autocoder_jupyter.engine.evidence.code_numbers import (
     code_with,
     counts_rows,
@@ -47,7 +48,6 @@ from autocoder_jupyter.engine.repair import excerpt, replace_tests
 from autocoder_jupyter.engine.run_folder import RunFolder
 from autocoder_jupyter.engine.start import _with_default, tests_problem
 from autocoder_jupyter.engine.tests import read_suite, with_tests
-from autocoder_jupyter.engine.tests_ahead import whole_statements
 from autocoder_jupyter.engines.claude import classify
 from autocoder_jupyter.engines.claude.shell import SAFE
 from autocoder_jupyter.engines.claude.suite_watch import SuiteWatch
@@ -662,7 +662,7 @@ READERS: dict[str, Reader] = {
     "tests that are being written": Reader(
         lambda text, _: read_suite(whole_statements(f"```python\n{text}")),
         {**_sources("tests", "functions", "names"), "statements": lambda: hostile.repeated("x\n")},
-        ("engine.tests_ahead:whole_statements", "engine.tests_ahead:TestsAhead._next"),
+        ("engine.early_tests:whole_statements", "engine.early_tests:EarlyTests._next"),
     ),
     "tests apart": Reader(
         lambda text, _: stub_check._keys(read_suite(text), None),

@@ -1,8 +1,8 @@
 """Runs both solutions on variations of the sample, and compares their outputs in the notebook.
 
-Each solution has a worker of its own (`sides`). On the sample itself, the outputs of the function are those of the run
-that was verified. What may be sent to a model comes from calls in new processes, which get only a small input: the
-other processes saw the data, and a solution could put them into any text of its result.
+Each solution runs in its own worker (`solution_worker`). On the sample itself, the outputs of the function are those of
+the run that was verified. What may be sent to a model comes from calls in new processes, which get only a small input:
+the other processes saw the data, and a solution could put them into any text of its result.
 """
 
 from __future__ import annotations
@@ -27,12 +27,19 @@ from autocoder_jupyter.engine.evidence.second_writer import (
     matched_outputs,
     unmatched,
 )
-from autocoder_jupyter.engine.evidence.sides import AT_ONCE, KnownAnswers, Side, SideStopped, answers_of_both, both
 from autocoder_jupyter.engine.evidence.small_inputs import (
     TRIALS,
     SmallInput,
     simplified,
     smallest,
+)
+from autocoder_jupyter.engine.evidence.solution_worker import (
+    AT_ONCE,
+    KnownAnswers,
+    SolutionStopped,
+    SolutionWorker,
+    answers_of_both,
+    both,
 )
 from autocoder_jupyter.engine.evidence.variations import ROWS, Tables, Variation, VariedSample
 from autocoder_jupyter.engine.sandbox_session import SandboxSession
@@ -444,11 +451,11 @@ class SolutionComparison:
         except Exception:  # see `run`
             return []
 
-    async def of_second(self, job: Callable[[Side, Mapping[str, Any]], T]) -> T:
+    async def of_second(self, job: Callable[[SolutionWorker, Mapping[str, Any]], T]) -> T:
         """What a job finds about the second solution alone."""
         others = {name: value for name, value in self.given.items() if name not in self.varied.tables}
         return await self._work(
-            lambda ours, theirs: job(Side("the second solution", theirs, self.second_program), others)
+            lambda ours, theirs: job(SolutionWorker("the second solution", theirs, self.second_program), others)
         )
 
     @property
@@ -471,8 +478,8 @@ class SolutionComparison:
 
     def _comparer(self, ours: Worker, theirs: Worker, pairs: Mapping[str, str]) -> Comparer:
         others = {name: value for name, value in self.given.items() if name not in self.varied.tables}
-        first = Side("the function", ours, self.program, self.known[0])
-        second = Side("the second solution", theirs, self.second_program, self.known[1])
+        first = SolutionWorker("the function", ours, self.program, self.known[0])
+        second = SolutionWorker("the second solution", theirs, self.second_program, self.known[1])
         return Comparer(first, second, tuple(pairs.items()), self.varied, others, self.redaction, self.names)
 
 
@@ -496,8 +503,8 @@ class Comparer:
         names: for columns of the second solution those of their counterparts, by output of the first.
     """
 
-    first: Side
-    second: Side
+    first: SolutionWorker
+    second: SolutionWorker
     pairs: Sequence[tuple[str, str]]
     varied: VariedSample
     others: Mapping[str, Any]
@@ -547,7 +554,7 @@ class Comparer:
         """What was found on a variation; () if its outputs have nothing that can be compared."""
         found = self._compared(variation.tables, deadline, reuse=True, kept=True)
         if isinstance(found, str) or found.places:  # not because of the calls that this process had before
-            with suppress(SideStopped):
+            with suppress(SolutionStopped):
                 found = self._compared(variation.tables, deadline, kept=True)
         if not isinstance(found, str) and variation.has_new_texts and any(map(_raised, found.places)):
             found = "the function refuses texts that were made up"
@@ -626,7 +633,7 @@ class Comparer:
             nonlocal places
             try:
                 found = self._compared(candidate, deadline, reuse=True)
-            except (SideStopped, SandboxError):
+            except (SolutionStopped, SandboxError):
                 return False  # the time is up: what was found stays
             if isinstance(found, str) or not any(_alike(place, wanted) for place in found.places):
                 return False
@@ -674,7 +681,7 @@ def _alike(one: OutputPlace, other: OutputPlace) -> bool:
 
 
 def _why(error: Exception) -> str:
-    if isinstance(error, SideStopped):
+    if isinstance(error, SolutionStopped):
         return str(error)
     return error.what if isinstance(error, SandboxError) else f"they cannot be compared ({type(error).__name__})"
 

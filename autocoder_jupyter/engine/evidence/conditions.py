@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from autocoder_jupyter.engine.evidence.mutants import LONGEST_CODE
-from autocoder_jupyter.engine.evidence.sides import Side, SideStopped
+from autocoder_jupyter.engine.evidence.solution_worker import SolutionStopped, SolutionWorker
 from autocoder_jupyter.engine.programs import program_text
 from autocoder_jupyter.engine.prompt import FUNCTION
 from autocoder_jupyter.equality import equal
@@ -89,7 +89,7 @@ def _is_now(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and node.value in ("now", "today")
 
 
-def hidden_inputs(side: Side, inputs: Mapping[str, Any], deadline: float) -> Iterator[HiddenInput]:
+def hidden_inputs(side: SolutionWorker, inputs: Mapping[str, Any], deadline: float) -> Iterator[HiddenInput]:
     """What the code reads that is no input, and on which of it the result depends. Blocks."""
     program = side.program
     found = reads(program.code)
@@ -101,7 +101,7 @@ def hidden_inputs(side: Side, inputs: Mapping[str, Any], deadline: float) -> Ite
     }
     plain = _values(side, inputs, deadline, kept=True)
     for on, (changed, seed, what) in others.items():
-        other = Side(side.label, side.worker, changed)
+        other = SolutionWorker(side.label, side.worker, changed)
         given = _values(other, inputs, deadline, seed=seed) if plain is not None else None
         differs = plain is not None and given is not None and not _agree(program, plain, given)
         read = [one for one in what if one in found]
@@ -119,14 +119,14 @@ def _hidden_input(
 
 
 def _values(
-    side: Side, inputs: Mapping[str, Any], deadline: float, *, seed: int = 0, kept: bool = False
+    side: SolutionWorker, inputs: Mapping[str, Any], deadline: float, *, seed: int = 0, kept: bool = False
 ) -> Mapping[str, Any] | None:
     """The outputs; None if there are none."""
     if time.monotonic() >= deadline or not side.worker.alive:
         return None
     try:
         answer = side.on(inputs, deadline, seed=seed, kept=kept)
-    except SideStopped:
+    except SolutionStopped:
         return None
     return None if answer.error else answer.values
 
@@ -137,11 +137,11 @@ def _agree(program: Program, one: Mapping[str, Any], other: Mapping[str, Any]) -
 
 
 def _on_another_day(program: Program) -> Program:
-    return _below(program, f"{program_text('another_day')}\nset_clock()")
+    return _below(program, f"{program_text('date_shift')}\nset_clock()")
 
 
 def _in_another_process(program: Program) -> Program:
-    other = program_text("another_day", PASSED=sorted(program.env_vars))
+    other = program_text("date_shift", PASSED=sorted(program.env_vars))
     below = replace(program, code=f"{program.code}\n{FUNCTION} = called_from_another_function({FUNCTION})\n")
     return _below(below, f"{other}\nset_process()")
 

@@ -79,11 +79,11 @@ def _asked(place: OpenPlace) -> str:
 
 
 async def derive(
-    talk: Conversation, brief: Brief, source: str, places: Sequence[OpenPlace], *, again: bool = False
+    conversation: Conversation, brief: Brief, source: str, places: Sequence[OpenPlace], *, again: bool = False
 ) -> Derivation:
     """Ask for a derivation."""
     messages = derivation_messages(brief, source, places, again=again)
-    return await talk.structured("second", messages, Derivation)
+    return await conversation.structured("second", messages, Derivation)
 
 
 def confirmed(derivation: Derivation, places: Sequence[OpenPlace]) -> Literal["first", "second", ""]:

@@ -29,8 +29,8 @@ from autocoder_jupyter.engine.evidence.invariants import (
 from autocoder_jupyter.engine.evidence.mutants import mutants
 from autocoder_jupyter.engine.evidence.mutation import MutationRun, TriedMutant, ask_for_tests
 from autocoder_jupyter.engine.evidence.second_writer import ColumnNames
-from autocoder_jupyter.engine.evidence.sides import Side, SideStopped
 from autocoder_jupyter.engine.evidence.small_inputs import SmallInput, may_be_sent
+from autocoder_jupyter.engine.evidence.solution_worker import SolutionStopped, SolutionWorker
 from autocoder_jupyter.engine.evidence.variations import Tables, VariedSample
 from autocoder_jupyter.engine.generation import GenerationSetup, GenerationState
 from autocoder_jupyter.engine.sample_run import run_checks_in
@@ -81,7 +81,7 @@ class OtherInputs:
 
 
 def on_other_inputs(
-    side: Side,
+    side: SolutionWorker,
     varied: VariedSample,
     others: Mapping[str, Any],
     deadline: float,
@@ -98,7 +98,7 @@ def on_other_inputs(
             answer = side.on({**others, **tables}, deadline, reuse=True, kept=True)
             if answer.error and name != SMALL_PART:  # not because of the calls that this process had before
                 answer = side.on({**others, **tables}, deadline, kept=True)
-        except SideStopped:
+        except SolutionStopped:
             break
         if answer.error:
             kind = answer.error.partition(":")[0]
@@ -121,7 +121,7 @@ def on_other_inputs(
     return OtherInputs(count, (*error, *failed_checks.values()), held)
 
 
-def _raises(side: Side, others: Mapping[str, Any], kind: str, tables: Tables, until: float) -> bool:
+def _raises(side: SolutionWorker, others: Mapping[str, Any], kind: str, tables: Tables, until: float) -> bool:
     return side.on({**others, **tables}, until, reuse=True).error.startswith(f"{kind}:")
 
 
@@ -142,7 +142,7 @@ def raised_in(code: str) -> set[str]:
     return {node.id for node in plain if isinstance(node, ast.Name)}
 
 
-def _names(side: Side, tables: Mapping[str, Any]) -> set[str]:
+def _names(side: SolutionWorker, tables: Mapping[str, Any]) -> set[str]:
     """Names of columns."""
     given = {str(name) for table in tables.values() if isinstance(table, pd.DataFrame) for name in table.columns}
     return given | {column.name for spec in side.program.outputs for column in spec.columns}
@@ -209,7 +209,7 @@ class Examiner:
         except Exception as error:  # the function was verified; nothing that happens here may lose it
             return Strength(ended=brief_error(error))
 
-    async def search_ahead(self, state: GenerationState, program: Program, goes_on: Callable[[], bool]) -> None:
+    async def search_early(self, state: GenerationState, program: Program, goes_on: Callable[[], bool]) -> None:
         """Search for changes of the code that change an answer, before there are tests."""
         if self._effort.is_examined:
             mutation = await self._mutation_of(state, program)
@@ -240,7 +240,7 @@ class Examiner:
         with_order = not order_may_count(texts)
 
         def job(worker: Worker) -> tuple[list[HiddenInput], list[TriedInvariant]]:
-            side = Side("the function", worker, mutation.program, mutation.known)
+            side = SolutionWorker("the function", worker, mutation.program, mutation.known)
             depends = list(hidden_inputs(side, {**mutation.others, **mutation.varied.trimmed}, mutation.deadline))
             invariants = try_invariants(
                 side, mutation.varied, mutation.others, mutation.deadline, with_order=with_order, holds=plan.holds
@@ -262,7 +262,7 @@ class Examiner:
         checks = state.brief.request.checks
 
         def job(worker: Worker) -> OtherInputs:
-            side = Side("the function", worker, mutation.program, mutation.known)
+            side = SolutionWorker("the function", worker, mutation.program, mutation.known)
             return on_other_inputs(side, mutation.varied, mutation.others, mutation.deadline, checks, state.redaction)
 
         try:
@@ -301,7 +301,7 @@ class Examiner:
         comparison, _ = agreed
         deadline = time.monotonic() + JUDGED_SECONDS
 
-        def job(second: Side, others: Mapping[str, Any]) -> set[str]:
+        def job(second: SolutionWorker, others: Mapping[str, Any]) -> set[str]:
             return {words for words, one in doubtful.items() if is_broken_by(second, one, others, deadline)}
 
         with suppress(Exception):  # values of untrusted code must not fail a verified function
@@ -339,7 +339,7 @@ class Examiner:
                 more = await setup.stages.run("tests", asking)
         except Exception as error:  # the function was verified; nothing that happens here may lose it
             if isinstance(error, UnusableAnswer):  # the same answer would be replayed
-                setup.services.journal.reject(setup.talk.exchanges[-1:])
+                setup.services.journal.reject(setup.conversation.exchanges[-1:])
             limit = f"They did not come within {setup.config.second_opinion_seconds:g} s (second_opinion_seconds)."
             why = limit if isinstance(error, TimeoutError) else brief_error(error)
             return None, strength.model_copy(update={"note": f"No more tests were added. {why}"})

@@ -27,8 +27,8 @@ from autocoder_jupyter.engine.evidence.added_tests import free_number, is_comple
 from autocoder_jupyter.engine.evidence.comparison import SolutionComparison, compared_outputs
 from autocoder_jupyter.engine.evidence.pieces import by_groups, by_rows
 from autocoder_jupyter.engine.evidence.second_writer import ColumnNames
-from autocoder_jupyter.engine.evidence.sides import Answer, KnownAnswers, Side, SideStopped
 from autocoder_jupyter.engine.evidence.small_inputs import SmallInput, may_be_sent, simplified, smallest
+from autocoder_jupyter.engine.evidence.solution_worker import Answer, KnownAnswers, SolutionStopped, SolutionWorker
 from autocoder_jupyter.engine.evidence.split import SplitCheck
 from autocoder_jupyter.engine.evidence.variations import SEED, Tables, VariedSample, is_sorted, main_table, taken
 from autocoder_jupyter.engine.generation import GenerationState
@@ -146,7 +146,7 @@ def splits(tables: Mapping[str, Any], holds: Sequence[str]) -> Iterator[Declared
 
 
 def try_invariants(
-    side: Side,
+    side: SolutionWorker,
     varied: VariedSample,
     others: Mapping[str, Any],
     deadline: float,
@@ -170,25 +170,27 @@ def try_invariants(
         answer = partial(plain.on, inputs, deadline, reuse=tables is not base, kept=True)
         try:
             known.of(inputs, True, deadline, answer)
-        except SideStopped:
+        except SolutionStopped:
             return
     for one in found:
         try:
             where, few = _check(one, side, others), _check(one, side, others, divisions=1)
             small = () if one.name in (ORDER, ZONE) else parts
             tried = _tried(one, where, [(where, base), *((few, part) for part in small)], deadline)
-        except SideStopped:
+        except SolutionStopped:
             return
         if tried is not None:
             yield tried
 
 
-def is_broken_by(side: Side, one: TriedInvariant, others: Mapping[str, Any], deadline: float) -> bool:
+def is_broken_by(side: SolutionWorker, one: TriedInvariant, others: Mapping[str, Any], deadline: float) -> bool:
     """Whether another function breaks an invariant too, on the smallest input. Blocks."""
     return one.tables is not None and bool(_check(one, side, others)(deadline, one.tables))
 
 
-def _check(one: TriedInvariant, side: Side, others: Mapping[str, Any], divisions: int | None = None) -> FirstDifference:
+def _check(
+    one: TriedInvariant, side: SolutionWorker, others: Mapping[str, Any], divisions: int | None = None
+) -> FirstDifference:
     """The function that finds the first output that differs. `divisions` limits the divisions of a table."""
     if one.split is not None:
         return partial(_first_difference_apart, side, one.split, others, divisions)
@@ -209,7 +211,7 @@ def _tried(
 
 
 def _first_difference_apart(
-    side: Side,
+    side: SolutionWorker,
     split: DeclaredSplit,
     others: Mapping[str, Any],
     divisions: int | None,
@@ -240,7 +242,7 @@ def _first_difference_apart(
 
 
 def _first_difference(
-    side: Side, one: TriedInvariant, others: Mapping[str, Any], deadline: float, tables: Mapping[str, Any]
+    side: SolutionWorker, one: TriedInvariant, others: Mapping[str, Any], deadline: float, tables: Mapping[str, Any]
 ) -> str | None:
     """The first output that differs; "" if none does, None if nothing was compared."""
     change = _CHANGES[one.name]
@@ -323,7 +325,7 @@ def searched(base: Tables, shows: Callable[[Tables, float], bool]) -> Tables:
     def differs(tables: Tables) -> bool:
         try:
             return shows(tables, until)
-        except SideStopped:
+        except SolutionStopped:
             return False
 
     return simplified(smallest(base, differs, TRIALS, has_time), differs, has_time)

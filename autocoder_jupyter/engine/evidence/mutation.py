@@ -21,8 +21,15 @@ from autocoder_jupyter.engine.conversation import Messages
 from autocoder_jupyter.engine.evidence.added_tests import asserts, is_complete
 from autocoder_jupyter.engine.evidence.code_numbers import largest_number
 from autocoder_jupyter.engine.evidence.mutants import Mutant, row_count_mutants
-from autocoder_jupyter.engine.evidence.sides import AT_ONCE, Answer, KnownAnswers, Side, SideStopped, answers_of_both
 from autocoder_jupyter.engine.evidence.small_inputs import Differs, SmallInput, may_be_sent, simplified, smallest
+from autocoder_jupyter.engine.evidence.solution_worker import (
+    AT_ONCE,
+    Answer,
+    KnownAnswers,
+    SolutionStopped,
+    SolutionWorker,
+    answers_of_both,
+)
 from autocoder_jupyter.engine.evidence.variations import Tables, VariedSample
 from autocoder_jupyter.engine.generation import GenerationState
 from autocoder_jupyter.engine.programs import program_text
@@ -201,14 +208,14 @@ class MutationRun:
 
     def _answered(self, callee: Worker) -> Iterator[tuple[Tables, Mapping[str, Any]]]:
         """Inputs with the answers of the verified function: the sample, and variations that keep its profile."""
-        side = Side("the function", callee, self.program, self.known)
+        side = SolutionWorker("the function", callee, self.program, self.known)
         inside = (one.tables for one in self.varied.variations if not one.is_outside)
         inputs = (self.varied.trimmed, *islice(inside, 2 * VARIATIONS))
         side.get_ready(({**self.others, **tables} for tables in inputs), self.deadline)
         for tables in inputs:
             try:
                 answer = side.on({**self.others, **tables}, self.deadline, reuse=True, kept=True)
-            except SideStopped:
+            except SolutionStopped:
                 return
             if not answer.error:
                 yield tables, answer.values
@@ -220,7 +227,10 @@ class MutationRun:
         changes = row_count_mutants(self.program.code)
         if not changes:
             return
-        side, changed = Side("the function", callee, self.program, self.known), self.alternatives(callee, changes)
+        side, changed = (
+            SolutionWorker("the function", callee, self.program, self.known),
+            self.alternatives(callee, changes),
+        )
         large = self.varied.larger(largest_number(self.program.code))
         where = {ON_SAMPLE: self._inputs[0][0], **({large.name: large.tables} if large is not None else {})}
         try:
@@ -232,11 +242,11 @@ class MutationRun:
                     if not right.error and not other.error and self.differ(right.values, other.values):
                         yield TriedMutant(change, tables, with_rows=name)
                         break
-        except SideStopped:
+        except SolutionStopped:
             return
 
     def _compare(
-        self, side: Side, asked: Sequence[tuple[int, Tables, Mapping[str, Any]]], differs: dict[int, Tables]
+        self, side: SolutionWorker, asked: Sequence[tuple[int, Tables, Mapping[str, Any]]], differs: dict[int, Tables]
     ) -> int | None:
         """Find the first input on which each of several changes gives another answer."""
         calls = [({**self.others, **tables, NUMBER: number}, number, tables, right) for number, tables, right in asked]
@@ -246,7 +256,7 @@ class MutationRun:
                 continue
             try:
                 answer = side.on(inputs, self._call_until, reuse=True, kept=True)
-            except SideStopped:
+            except SolutionStopped:
                 return number
             if not answer.error and self.differ(right, answer.values):
                 differs[number] = tables
@@ -257,14 +267,14 @@ class MutationRun:
         compared = (spec.name for spec in self.program.outputs if KINDS[spec.whole].is_compared)
         return any(not equal(one[name], other[name]) for name in compared)
 
-    def alternatives(self, callee: Worker, changes: Sequence[Mutant]) -> Side:
+    def alternatives(self, callee: Worker, changes: Sequence[Mutant]) -> SolutionWorker:
         """A program that runs one of several changed functions. Its first input is the number of the change."""
         defaults = {spec.name: spec.default for spec in self.program.inputs if not spec.required}
         code = program_text("alternatives", CODES=[change.code for change in changes], DEFAULTS=defaults)
         inputs = (InputSpec(name=NUMBER, type="int"), *self.program.inputs)
         program = replace(self.program, code=code, inputs=inputs)
         self._numbers |= {change.code: (program, number) for number, change in enumerate(changes)}
-        return Side("a changed function", callee, program)
+        return SolutionWorker("a changed function", callee, program)
 
     def _noticed_by(self, mutant: Mutant | None, tester: Worker, callee: Worker) -> str:
         """The first of the user's examples and tests, and of the other tests, that fails on a change (or on none)."""
@@ -372,7 +382,7 @@ async def ask_for_tests(state: GenerationState, mutation: MutationRun) -> MoreTe
     if not sources:
         return None
     kept = suite.blind or suite
-    source = await setup.talk.code("tests", survivor_messages(state.brief, kept.source, sources))
+    source = await setup.conversation.code("tests", survivor_messages(state.brief, kept.source, sources))
     try:
         wider = joined(kept.source, source)
     except (SyntaxError, ValueError) as error:
@@ -411,7 +421,7 @@ def smallest_inputs(mutation: MutationRun, tester: Worker, callee: Worker) -> li
     is seldom right on them. Blocks.
     """
     deadline, found = time.monotonic() + SEARCH_SECONDS, dict[str, SmallInput]()
-    ours = Side("the function", callee, mutation.program, mutation.known)
+    ours = SolutionWorker("the function", callee, mutation.program, mutation.known)
     changes = [one for one in mutation.found if not one.with_rows]
     parts = _parts(mutation, ours, changes, deadline)
     few = _few_rows(mutation, parts)
@@ -422,7 +432,7 @@ def smallest_inputs(mutation: MutationRun, tester: Worker, callee: Worker) -> li
             continue
         if len(found) == MOST_INPUTS or time.monotonic() >= deadline or not (tester.alive and callee.alive):
             break
-        other = Side("a changed function", tester, replace(mutation.program, code=tried.mutant.code))
+        other = SolutionWorker("a changed function", tester, replace(mutation.program, code=tried.mutant.code))
         tables = min((part.tables for part in parts if number in part.matter), key=_rows, default=tried.tables)
         small = _smallest(mutation, tables, partial(_differ, mutation, ours, other, deadline), deadline)
         if small is not None:
@@ -438,7 +448,9 @@ class _TriedPart:
     matter: frozenset[int]
 
 
-def _parts(mutation: MutationRun, ours: Side, changes: Sequence[TriedMutant], deadline: float) -> list[_TriedPart]:
+def _parts(
+    mutation: MutationRun, ours: SolutionWorker, changes: Sequence[TriedMutant], deadline: float
+) -> list[_TriedPart]:
     """Small parts of the sample, until all changes matter on one, or as far as the time allows."""
     found = list[_TriedPart]()
     if not changes:
@@ -448,7 +460,7 @@ def _parts(mutation: MutationRun, ours: Side, changes: Sequence[TriedMutant], de
     numbers = range(len(changes))
     changed = mutation.alternatives(ours.worker, [one.mutant for one in changes])
     at_once = max(1, AT_ONCE // len(changes))
-    with suppress(SideStopped):
+    with suppress(SolutionStopped):
         ours.get_ready((one for _, one in inputs), deadline)
         for start in range(0, len(inputs), at_once):
             asked = [(part, one, [{**one, NUMBER: n} for n in numbers]) for part, one in inputs[start:][:at_once]]
@@ -485,11 +497,13 @@ def _smallest(mutation: MutationRun, tables: Tables, differs: Differs, deadline:
     return SmallInput.of(tables, {**mutation.others, **mutation.varied.tables})
 
 
-def _differ(mutation: MutationRun, ours: Side, other: Side, deadline: float, tables: Mapping[str, Any]) -> bool:
+def _differ(
+    mutation: MutationRun, ours: SolutionWorker, other: SolutionWorker, deadline: float, tables: Mapping[str, Any]
+) -> bool:
     inputs = {**mutation.others, **tables}
     try:
         answers = answers_of_both(ours, other, inputs, deadline, reuse=True)
-    except SideStopped:
+    except SolutionStopped:
         return False
     return _are_different(mutation, *answers)
 

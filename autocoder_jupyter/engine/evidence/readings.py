@@ -78,7 +78,7 @@ def _values(shown: str, values: Sequence[Any]) -> str:
 
 
 async def name_readings(
-    talk: Conversation,
+    conversation: Conversation,
     brief: Brief,
     second: Sequence[str],
     source: str,
@@ -87,7 +87,7 @@ async def name_readings(
     """Ask which readings make the difference."""
     assumptions = brief.plan.assumptions
     messages = naming_messages(brief, second, source, differs)
-    answer = await talk.structured("second", messages, Named)
+    answer = await conversation.structured("second", messages, Named)
     readings = (
         Reading(
             words=named.words,

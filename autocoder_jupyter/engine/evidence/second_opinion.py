@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
-from autocoder_jupyter.engine.environment import Packages
+from autocoder_jupyter.engine.environment import GenerationPackages
 from autocoder_jupyter.engine.evidence.added_tests import free_number, is_complete, objections
 from autocoder_jupyter.engine.evidence.comparison import (
     FEW_ROWS,
@@ -40,8 +40,8 @@ from autocoder_jupyter.engine.evidence.second_writer import (
     askable,
     write_second,
 )
-from autocoder_jupyter.engine.evidence.sides import TIME_IS_UP
 from autocoder_jupyter.engine.evidence.small_inputs import SmallInput, may_be_sent
+from autocoder_jupyter.engine.evidence.solution_worker import TIME_IS_UP
 from autocoder_jupyter.engine.evidence.variations import is_outside
 from autocoder_jupyter.engine.generation import GenerationSetup, GenerationState
 from autocoder_jupyter.engine.prompt import Brief
@@ -199,7 +199,7 @@ class SecondOpinionStage:
         agreed: if both agree, their comparison, and for columns of the second one those of the function.
     """
 
-    def __init__(self, setup: GenerationSetup, packages: Packages) -> None:
+    def __init__(self, setup: GenerationSetup, packages: GenerationPackages) -> None:
         self._setup = setup
         self._packages = packages
         self.opinion: SecondOpinion | None = None
@@ -245,7 +245,7 @@ class SecondOpinionStage:
     def _ask(self, request: Request, context: str) -> asyncio.Task[SecondSolution]:
         setup = self._setup
         if self._writing is None:
-            writing = write_second(setup.second_talk, request, setup.prepared.inputs, context)
+            writing = write_second(setup.second_conversation, request, setup.prepared.inputs, context)
             self._writing = asyncio.create_task(writing)
         return self._writing
 
@@ -295,7 +295,7 @@ class SecondOpinionStage:
                 what = "The comparison did not end in time."
                 self._was_cut.add("comparison")
             self._without(what)
-        replayed = all(exchange.replayed for exchange in self._setup.second_talk.exchanges)
+        replayed = all(exchange.replayed for exchange in self._setup.second_conversation.exchanges)
         stages.finished("second", True, replayed=replayed)
         return verdict if fault is None else replace(verdict, failures=(*verdict.failures, fault))
 
@@ -319,7 +319,7 @@ class SecondOpinionStage:
         except AutocodeError as error:
             self._unanswered[SOLUTION] = None
             if isinstance(error, UnusableAnswer):  # the same answer would be replayed
-                setup.services.journal.reject(setup.second_talk.exchanges[:])
+                setup.services.journal.reject(setup.second_conversation.exchanges[:])
             self._without(f"No second solution was written. {error.what}")
             return None
         try:
@@ -337,7 +337,7 @@ class SecondOpinionStage:
         outcome = await self._timed(comparison.run(stops_if_unmatched=True))
         if outcome.unmatched:
             alone = askable(outcome.unmatched, brief, second.code)
-            names = await self._optional(ask_names(setup.second_talk, brief, alone), NAMES) if alone else None
+            names = await self._optional(ask_names(setup.second_conversation, brief, alone), NAMES) if alone else None
             comparison = replace(comparison, names=names or {})
             outcome = await self._timed(comparison.run())
         found = Findings(outcome, brief.plan.outputs, state.redaction)
@@ -370,7 +370,7 @@ class SecondOpinionStage:
         places = (await self._timed(comparison.run_once(sent)))[:MOST_ASKED] if sent else []
         if sent is None or not places:
             withheld = tuple(dict.fromkeys(map(found.declared, outcome.smallest.places[:MOST_ASKED])))
-            naming = name_readings(setup.second_talk, brief, second.readings, "", withheld)
+            naming = name_readings(setup.second_conversation, brief, second.readings, "", withheld)
             readings = await self._optional(naming, READING)
             self._conclude(opinion.model_copy(update={"readings": readings or ()}))
             return None
@@ -382,7 +382,7 @@ class SecondOpinionStage:
         """What is read otherwise although the results agree, if the two name different choices."""
         if not name_other_choices((*brief.plan.assumptions, brief.plan.approach), second.readings):
             return None
-        naming = name_readings(self._setup.second_talk, brief, second.readings, "", [AGREE])
+        naming = name_readings(self._setup.second_conversation, brief, second.readings, "", [AGREE])
         return await self._optional(naming, READING)
 
     async def _explained(
@@ -398,7 +398,7 @@ class SecondOpinionStage:
         brief, small, places = state.brief, found.small, found.places
         asked = reachable(places, brief.plan.outputs) if is_complete(small, brief.plan) else []
         differs = [state.redaction.masked(differing(place)) for place in places]
-        naming = name_readings(self._setup.second_talk, brief, second.readings, small.source, differs)
+        naming = name_readings(self._setup.second_conversation, brief, second.readings, small.source, differs)
         derivation, readings = await asyncio.gather(
             self._derived(brief, small.source, asked), self._optional(naming, READING)
         )
@@ -438,7 +438,7 @@ class SecondOpinionStage:
         """Why the verified function stays as it is, although a derivation has the output of the second solution."""
         if against := await objections(self._setup.session, found.comparison, found.matched, suite, name):
             return state.redaction.masked(against)
-        asking = derive(self._setup.second_talk, state.brief, found.small.source, asked, again=True)
+        asking = derive(self._setup.second_conversation, state.brief, found.small.source, asked, again=True)
         again = await self._optional(asking, DERIVATION)
         if again is None:
             return "The derivation could not be asked again."
@@ -450,7 +450,7 @@ class SecondOpinionStage:
         if not places or self._rounds >= ROUNDS:
             return None
         self._rounds += 1
-        return await self._optional(derive(self._setup.second_talk, brief, source, places), DERIVATION)
+        return await self._optional(derive(self._setup.second_conversation, brief, source, places), DERIVATION)
 
     async def _timed(self, compared: Awaitable[T]) -> T:
         """What a comparison gives; its seconds are counted."""
@@ -470,7 +470,7 @@ class SecondOpinionStage:
             if isinstance(error, TimeoutError):
                 self._was_cut.add("question")
             if isinstance(error, UnusableAnswer):
-                self._setup.services.journal.reject(self._setup.second_talk.exchanges[-1:])
+                self._setup.services.journal.reject(self._setup.second_conversation.exchanges[-1:])
             return None
 
     def _without(self, note: str) -> None:
@@ -488,14 +488,14 @@ class SecondOpinionStage:
         after = f"It was cut after {self._setup.config.second_opinion_seconds:g} s (second_opinion_seconds)"
         if "question" not in self._was_cut:
             return f"{after}."
-        stopped = [one.usage for one in self._setup.second_talk.exchanges if one.finish_reason == STOPPED]
+        stopped = [one.usage for one in self._setup.second_conversation.exchanges if one.finish_reason == STOPPED]
         tokens = sum(usage.input_tokens + usage.output_tokens for usage in stopped)
         cost = f"about {tokens:,} tokens of it are counted" if tokens else "how many tokens that took is unknown"
         return f"{after}; {cost}."
 
     def _conclude(self, opinion: SecondOpinion) -> None:
         note = " ".join(filter(None, (opinion.note, self._cut())))
-        added = {"usage": self._setup.second_talk.spent, "unanswered": tuple(self._unanswered), "note": note}
+        added = {"usage": self._setup.second_conversation.spent, "unanswered": tuple(self._unanswered), "note": note}
         self.opinion = opinion.model_copy(update=added)
         self._setup.emit(OpinionGiven(self.opinion))
 

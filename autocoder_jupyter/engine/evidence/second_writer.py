@@ -70,11 +70,11 @@ def second_messages(request: Request, inputs: Sequence[InputSpec], data_context:
 
 
 async def write_second(
-    talk: Conversation, request: Request, inputs: Sequence[InputSpec], data_context: str
+    conversation: Conversation, request: Request, inputs: Sequence[InputSpec], data_context: str
 ) -> SecondSolution:
     """Ask for the second solution, once. An unusable answer is not asked again."""
     code = without_entry(
-        await talk.code("second", second_messages(request, inputs, data_context), must_define=FUNCTION)
+        await conversation.code("second", second_messages(request, inputs, data_context), must_define=FUNCTION)
     )
     return read_second(code, request.outputs, may_add=request.earlier is not None)
 
@@ -215,9 +215,9 @@ def matching_messages(brief: Brief, alone: Unmatched) -> Messages:
     return brief.question(block("first", first), block("second", second), _MATCHING_INSTRUCTIONS)
 
 
-async def ask_names(talk: Conversation, brief: Brief, alone: Unmatched) -> ColumnNames:
+async def ask_names(conversation: Conversation, brief: Brief, alone: Unmatched) -> ColumnNames:
     """Ask which columns belong together. Names that were not asked about, or come twice, are left out."""
-    answer = await talk.structured("second", matching_messages(brief, alone), _Pairs)
+    answer = await conversation.structured("second", matching_messages(brief, alone), _Pairs)
     found: dict[str, dict[str, str]] = {}
     for pair in answer.pairs:
         ours, theirs = alone.get(pair.table, ((), ()))

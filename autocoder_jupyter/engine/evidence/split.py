@@ -40,7 +40,7 @@ from autocoder_jupyter.engine.evidence.pieces import (
     numbered,
     tied,
 )
-from autocoder_jupyter.engine.evidence.sides import Answer, Side, SideStopped
+from autocoder_jupyter.engine.evidence.solution_worker import Answer, SolutionStopped, SolutionWorker
 from autocoder_jupyter.engine.evidence.variations import Variation, emptied, enlarged, taken, trimmed, zeroed
 from autocoder_jupyter.engine.sandbox_session import SandboxSession
 from autocoder_jupyter.errors import InvalidRequest
@@ -159,7 +159,7 @@ class SplitCheck:
                     return self._split(kind, found.comparisons, against, ordered=ordered)
                 if kind.kind not in against:
                     against[kind.kind] = f"{kind.label}: {found.against}"
-        except SideStopped as ended:
+        except SolutionStopped as ended:
             stopped = {"whole": f"the check did not end: {ended}", **against}
             return self._split(_Kind("whole"), comparisons, stopped, ordered=True).model_copy(
                 update={"complete": False}
@@ -472,7 +472,7 @@ async def run_split(
         return (CheckOutcome(name=name, passed=False, message=message),)
 
     def work(worker: Worker) -> list[Split]:
-        side = Side("the function", worker, program)
+        side = SolutionWorker("the function", worker, program)
         return [
             SplitCheck(side.running, program, output, dict(samples), demanded.input).run(demanded) for output in outputs
         ]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.data.withheld import WithheldColumns, sample_files
-from autocoder_jupyter.engine.environment import Packages
+from autocoder_jupyter.engine.environment import GenerationPackages
 from autocoder_jupyter.engine.generation import GenerationSetup, GenerationState
 from autocoder_jupyter.engine.packages import imported_modules, refuse_lookalikes
 from autocoder_jupyter.engine.prompt import interface_problem, without_entry
@@ -78,7 +78,7 @@ class Agent:
     """
 
     def __init__(
-        self, state: GenerationState, packages: Packages, model: ModelConfig, changed: Callable[[], None]
+        self, state: GenerationState, packages: GenerationPackages, model: ModelConfig, changed: Callable[[], None]
     ) -> None:
         self._state = state
         self._setup = state.setup
@@ -161,9 +161,9 @@ class Agent:
             listener=SessionListener(
                 begun=lambda turn: setup.emit(TurnBegun(turn, turns)),
                 streamed=lambda turn, text: setup.emit(AgentText(turn, text)),
-                exchanged=setup.talk.note,
+                exchanged=setup.conversation.note,
                 retrying=lambda reason, seconds: setup.emit(Retrying(gateway.stage, reason, seconds)),
-                charged=lambda usage: setup.talk.charged(gateway.stage, usage),
+                charged=lambda usage: setup.conversation.charged(gateway.stage, usage),
             ),
         )
         callbacks = ToolCallbacks(

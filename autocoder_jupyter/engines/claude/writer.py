@@ -12,8 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
-from autocoder_jupyter.engine.blame import Blame
-from autocoder_jupyter.engine.environment import Packages
+from autocoder_jupyter.engine.environment import GenerationPackages
+from autocoder_jupyter.engine.fault_attribution import FaultAttribution
 from autocoder_jupyter.engine.generation import GenerationState
 from autocoder_jupyter.engine.prompt import interface_problem
 from autocoder_jupyter.engine.repair import last_line
@@ -44,7 +44,7 @@ class ClaudeWriters:
         """Import the SDK."""
         await preload()
 
-    def create(self, state: GenerationState, packages: Packages) -> ClaudeWriter:
+    def create(self, state: GenerationState, packages: GenerationPackages) -> ClaudeWriter:
         """The writer of one generation."""
         return ClaudeWriter(state, packages, self.model)
 
@@ -56,12 +56,12 @@ class ClaudeWriter:
         model: which model, and how it is reached.
     """
 
-    def __init__(self, state: GenerationState, packages: Packages, model: ModelConfig) -> None:
+    def __init__(self, state: GenerationState, packages: GenerationPackages, model: ModelConfig) -> None:
         self._state = state
         self._setup = state.setup
         self._packages = packages
-        self._blame = Blame(state, packages)
-        self._blind = BlindTests(state, self._blame)
+        self._attribution = FaultAttribution(state, packages)
+        self._blind = BlindTests(state, self._attribution)
         self._agent = Agent(state, packages, model, self._on_change)
 
     @property
@@ -72,12 +72,12 @@ class ClaudeWriter:
     @property
     def unusable(self) -> Sequence[UnusableAnswer]:
         """The answers that could not be used."""
-        return self._blame.unusable
+        return self._attribution.unusable
 
     @property
     def snapshot(self) -> object:
         """All that the next attempt depends on."""
-        return self._state.sources, self._packages.snapshot, frozenset(self._blame.rederived), len(self.unusable)
+        return self._state.sources, self._packages.snapshot, frozenset(self._attribution.rederived), len(self.unusable)
 
     @property
     def trace(self) -> Trace | None:
@@ -101,12 +101,12 @@ class ClaudeWriter:
         diagnosis, hidden = await self._blind.judge(verdict)
         others = [*_own_test_failures(verdict), *verdict.failures]
         if faults := [*hidden, *others]:
-            again = self._blame.tries(faults) > 0
-            with self._blame.tolerating_unusable():
+            again = self._attribution.tries(faults) > 0
+            with self._attribution.tolerating_unusable():
                 await self._setup.stages.run(
                     "fix", lambda: self._send_failures([*map(_as_unseen, hidden), *others], again)
                 )
-                self._blame.note_fix(faults)
+                self._attribution.note_fix(faults)
         self._take_files()
         return diagnosis
 
@@ -188,20 +188,20 @@ class BlindTests:
     """The blind tests of a generation.
 
     Args:
-        blame: decides whether code or test is at fault.
+        attribution: decides whether code or test is at fault.
     """
 
-    def __init__(self, state: GenerationState, blame: Blame) -> None:
+    def __init__(self, state: GenerationState, attribution: FaultAttribution) -> None:
         self._state = state
         self._setup = state.setup
-        self._blame = blame
+        self._attribution = attribution
         self.suite: TestSuite | None = None
         """The current blind tests; None if there are none."""
 
     @property
     def changed(self) -> tuple[str, ...]:
         """Ids of tests that were replaced or dropped after a re-derivation."""
-        return tuple(map(blind_id, self._blame.tests_changed))
+        return tuple(map(blind_id, self._attribution.tests_changed))
 
     async def write(self) -> None:
         """Ask for them, if they are wanted."""
@@ -218,21 +218,21 @@ class BlindTests:
             return None, []
         if not verdict.blind_failing:
             return None, []
-        diagnosis = await self._blame.diagnosed(verdict.blind_failing, self.suite)
+        diagnosis = await self._attribution.diagnosed(verdict.blind_failing, self.suite)
         if suspects := tuple(failure.test_name for failure in diagnosis.of_type("test_error")):
-            self.suite = read_suite(await self._blame.rederive(self.suite.source, suspects))
+            self.suite = read_suite(await self._attribution.rederive(self.suite.source, suspects))
         return diagnosis, list(diagnosis.of_type("logic"))
 
     async def _rewrite(self, before: TestSuite, broken: str) -> None:
         setup, state = self._setup, self._state
         writing = partial(
             write_tests,
-            *(setup.talk, state.brief),
+            *(setup.conversation, state.brief),
             refused=f"pytest cannot collect this module:\n{broken}\n" if broken else VACUOUS,
             previous=before.source,
-            variant=len(self._blame.unusable),
+            variant=len(self._attribution.unusable),
         )
-        with self._blame.tolerating_unusable():
+        with self._attribution.tolerating_unusable():
             self.suite = await setup.stages.run("tests", writing)
 
 

@@ -12,9 +12,9 @@ from functools import partial
 
 from pydantic import BaseModel, Field
 
-from autocoder_jupyter.engine.blame import Blame
 from autocoder_jupyter.engine.conversation import Conversation, Messages
-from autocoder_jupyter.engine.environment import Packages
+from autocoder_jupyter.engine.environment import GenerationPackages
+from autocoder_jupyter.engine.fault_attribution import FaultAttribution
 from autocoder_jupyter.engine.generation import GenerationState
 from autocoder_jupyter.engine.packages import requirement_name
 from autocoder_jupyter.engine.prompt import FUNCTION, Brief, block, code_rules, interface_problem, without_entry
@@ -169,7 +169,7 @@ def _fixed(code: str, answer: CodeFix) -> str:
 
 
 async def fix_code(
-    talk: Conversation,
+    conversation: Conversation,
     brief: Brief,
     code: str,
     failures: Sequence[TestFailure],
@@ -185,7 +185,7 @@ async def fix_code(
             content = insistence.format(problem=problem, missing=", ".join(missing) or "nothing more")
             messages = (*messages, {"role": "user", "content": content})
         try:
-            answer = await talk.structured("fix", messages, CodeFix, variant=variant)
+            answer = await conversation.structured("fix", messages, CodeFix, variant=variant)
         except UnusableAnswer:
             problem = "they are not in the form that was asked for"
             messages = (*messages, {"role": "assistant", "content": "(no edits that could be read)"})
@@ -206,7 +206,7 @@ async def fix_code(
     content = _ESCALATIONS[-1].format(problem=problem, missing=", ".join(missing) or "nothing more")
     asking = (*messages, {"role": "user", "content": content})
     try:
-        whole = without_entry(await talk.code("fix", asking, must_define=FUNCTION, variant=variant))
+        whole = without_entry(await conversation.code("fix", asking, must_define=FUNCTION, variant=variant))
     except UnusableAnswer:
         if best == code:
             raise
@@ -220,20 +220,20 @@ async def fix_code(
 class Fixer:
     """Fixes the environment, the tests or the code, and remembers fixes that did not help."""
 
-    def __init__(self, state: GenerationState, packages: Packages) -> None:
+    def __init__(self, state: GenerationState, packages: GenerationPackages) -> None:
         self._state = state
         self._packages = packages
-        self._blame = Blame(state, packages)
+        self._attribution = FaultAttribution(state, packages)
 
     @property
     def tests_changed(self) -> tuple[str, ...]:
         """Ids of tests that were replaced or dropped."""
-        return self._blame.tests_changed
+        return self._attribution.tests_changed
 
     @property
     def unusable(self) -> Sequence[UnusableAnswer]:
         """The answers that could not be used."""
-        return self._blame.unusable
+        return self._attribution.unusable
 
     @property
     def snapshot(self) -> tuple[object, ...]:
@@ -241,7 +241,7 @@ class Fixer:
 
         An unusable answer counts as a change: the next attempt asks the question again.
         """
-        return self._state.sources, self._packages.snapshot, frozenset(self._blame.rederived), len(self.unusable)
+        return self._state.sources, self._packages.snapshot, frozenset(self._attribution.rederived), len(self.unusable)
 
     async def fix(self, verdict: Verdict) -> ErrorDiagnosis | None:
         """Fix environment, tests or code after a failed verdict."""
@@ -275,12 +275,12 @@ class Fixer:
         previous = state.suite.source if state.suite else ""
         writing = partial(
             write_tests,
-            *(setup.talk, state.brief),
+            *(setup.conversation, state.brief),
             refused=refused,
             previous=previous,
             variant=len(self.unusable),
         )
-        with self._blame.tolerating_unusable():
+        with self._attribution.tolerating_unusable():
             state.set_suite(await setup.stages.run("tests", writing))
 
     async def _fix_by_diagnosis(self, verdict: Verdict) -> ErrorDiagnosis | None:
@@ -289,7 +289,7 @@ class Fixer:
             if faults:
                 await self._fix_code(faults)
             return None
-        diagnosis = await self._blame.diagnosed(verdict.failing, suite)
+        diagnosis = await self._attribution.diagnosed(verdict.failing, suite)
         faults += diagnosis.of_type("logic")
         suspects = tuple(failure.test_name for failure in diagnosis.of_type("test_error"))
         async with asyncio.TaskGroup() as group:
@@ -303,16 +303,16 @@ class Fixer:
         state, setup, notes = self._state, self._state.setup, self._escalation(faults)
         fixing = partial(
             fix_code,
-            *(setup.talk, state.brief, state.code, faults),
+            *(setup.conversation, state.brief, state.code, faults),
             notes=notes,
             variant=len(self.unusable),
         )
-        with self._blame.tolerating_unusable():
+        with self._attribution.tolerating_unusable():
             state.set_code(await setup.stages.run("fix", fixing))
-            self._blame.note_fix(faults)
+            self._attribution.note_fix(faults)
 
     def _escalation(self, faults: Sequence[TestFailure]) -> str:
-        tries = self._blame.tries(faults)
+        tries = self._attribution.tries(faults)
         if not tries:
             return ""
         return (
@@ -322,7 +322,7 @@ class Fixer:
         )
 
     async def _fix_tests(self, suite: TestSuite, names: tuple[str, ...]) -> None:
-        source = await self._blame.rederive(suite.source, names)
+        source = await self._attribution.rederive(suite.source, names)
         if source != suite.source:
             self._state.set_suite(read_suite(source))
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from autocoder_jupyter.engine.conversation import Conversation, Messages
-from autocoder_jupyter.engine.environment import Packages
+from autocoder_jupyter.engine.environment import GenerationPackages
 from autocoder_jupyter.engine.generation import GenerationState
 from autocoder_jupyter.engine.prompt import (
     FUNCTION,
@@ -51,14 +51,14 @@ def code_messages(brief: Brief, system_prompt: str | None) -> Messages:
     )
 
 
-async def write_code(talk: Conversation, brief: Brief, system_prompt: str | None, also: str = "") -> str:
+async def write_code(conversation: Conversation, brief: Brief, system_prompt: str | None, also: str = "") -> str:
     """Ask for the module until it has the planned interface."""
     messages = extended(code_messages(brief, system_prompt), also)
     problem = ""
     for insistence in _ESCALATIONS:
         if insistence:
             messages = (*messages, {"role": "user", "content": insistence.format(problem=problem)})
-        code = without_entry(await talk.code("code", messages, must_define=FUNCTION))
+        code = without_entry(await conversation.code("code", messages, must_define=FUNCTION))
         problem = interface_problem(code, brief.plan)
         if not problem:
             return code
@@ -84,7 +84,7 @@ class StagedWriters:
     async def prepare(self) -> None:
         """Do nothing: no import takes long."""
 
-    def create(self, state: GenerationState, packages: Packages) -> StagedWriter:
+    def create(self, state: GenerationState, packages: GenerationPackages) -> StagedWriter:
         """The writer of one generation."""
         return StagedWriter(state, packages)
 
@@ -94,7 +94,7 @@ class StagedWriter:
 
     trace = None
 
-    def __init__(self, state: GenerationState, packages: Packages) -> None:
+    def __init__(self, state: GenerationState, packages: GenerationPackages) -> None:
         self._state = state
         self._fixer = Fixer(state, packages)
 
@@ -129,14 +129,14 @@ class StagedWriter:
 
     async def _write_tests(self) -> None:
         state = self._state
-        await state.setup.talk.sent["code"].wait()
+        await state.setup.conversation.sent["code"].wait()
         state.set_suite(await state.setup.stages.run("tests", partial(write_first_tests, state)))
 
     async def _code(self) -> str:
         """The module: a new one, or that of an earlier version, changed for the newest wish."""
         setup, earlier = self._state.setup, self._state.setup.request.earlier
         also = _REFINED.format(code=earlier.code.strip()) if earlier is not None else ""
-        return await write_code(setup.talk, self._state.brief, setup.config.system_prompt, also)
+        return await write_code(setup.conversation, self._state.brief, setup.config.system_prompt, also)
 
     async def fix(self, verdict: Verdict) -> ErrorDiagnosis | None:
         """Decide whether environment, tests or code are at fault, and fix only that."""

@@ -35,7 +35,13 @@ from autocoder_jupyter.sandbox.host.exchange import (
     StreamEnded,
 )
 from autocoder_jupyter.sandbox.host.messages import clean, stable
-from autocoder_jupyter.sandbox.host.packing import changed_arguments, describe, digest, envelope_of, pack_arguments
+from autocoder_jupyter.sandbox.host.packing import (
+    changed_arguments,
+    envelope_of,
+    pack_arguments,
+    program_digest,
+    program_json,
+)
 from autocoder_jupyter.sandbox.host.replies import CallAnswer, Digests, EarlyOutputs
 from autocoder_jupyter.sandbox.host.testing import Testing, Verdicts
 from autocoder_jupyter.sandbox.protocol import (
@@ -169,7 +175,7 @@ class ChannelWorker:
         partly: bool = False,
     ) -> Sequence[CallOutcome | SandboxError]:
         """Run the function several times in one child; see `protocol.Worker.batch`."""
-        described = describe(program)
+        described = program_json(program)
         request = {
             **described,
             "kind": "batch",
@@ -179,7 +185,7 @@ class ChannelWorker:
         }
         pieces = [pack(request), *(piece for each in calls for piece in each.pieces)]
         with self._lock:
-            name = digest(described)
+            name = program_digest(described)
             answers = self._answers(pieces, name, len(calls), child="fresh", keep=False, seconds=seconds, partly=partly)
             return [self._outcome_or_error(program, answer) for answer in answers]
 
@@ -267,8 +273,8 @@ class ChannelWorker:
 
     def _answer(self, program: Program, packed: Packed, spec: CallSpec, early: OnFrame | None = None) -> CallAnswer:
         """Call the function and return the answer. `early` gets its frame before the worker has reported the end."""
-        described = describe(program)
-        name = digest(described)
+        described = program_json(program)
+        name = program_digest(described)
         request = {
             **described,
             "kind": "call",

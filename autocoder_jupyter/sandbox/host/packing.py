@@ -25,7 +25,7 @@ def envelope_of(request: Sequence[Any], *, program: bytes, again: bool, keep: bo
     return frames.pack_envelope(size, program, again=again, keep=keep)
 
 
-def describe(program: Program) -> dict[str, Any]:
+def program_json(program: Program) -> dict[str, Any]:
     """The part of a request that describes the program, as JSON values."""
     return {
         "code": program.code,
@@ -36,8 +36,8 @@ def describe(program: Program) -> dict[str, Any]:
     }
 
 
-def digest(described: Mapping[str, Any]) -> bytes:
-    """A hash (32 bytes) of the result of `describe`. Calls of equal programs may share a child process."""
+def program_digest(described: Mapping[str, Any]) -> bytes:
+    """A hash (32 bytes) of the result of `program_json`. Calls of equal programs may share a child process."""
     return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).digest()
 
 

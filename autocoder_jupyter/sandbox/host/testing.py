@@ -18,7 +18,7 @@ from autocoder_jupyter.errors import EngineGone, OutputRefused, SandboxError, Sa
 from autocoder_jupyter.sandbox.host import replies
 from autocoder_jupyter.sandbox.host.exchange import Malformed
 from autocoder_jupyter.sandbox.host.messages import stable, without_paths
-from autocoder_jupyter.sandbox.host.packing import describe, digest
+from autocoder_jupyter.sandbox.host.packing import program_digest, program_json
 from autocoder_jupyter.sandbox.host.replies import CallAnswer, receive, refused, seconds_of
 from autocoder_jupyter.sandbox.protocol import Callee, CallSpec, OnCall, Program, TestSpec
 from autocoder_jupyter.sandbox.worker.entries import OutOfBounds, Packed, unpacked
@@ -206,12 +206,12 @@ class Testing:
         self._call: Packed | None = None
         self._begin(tests)
         self._gone = ""
-        own = {key: value for key, value in describe(program).items() if key not in ("code", "env")}
+        own = {key: value for key, value in program_json(program).items() if key not in ("code", "env")}
         stubs = [program.code, *([tests.other_stub] if tests.other_stub else [])] if callee is None else []
         asked = {"until_failure": tests.until_failure, "traceback": tests.traceback, "stays": tests.reuse}
         wanted = {"tests": tests.source, "later": self._later is not None, "stubs": stubs, **asked}
         request = {**own, "kind": "test", **wanted, "payload": 0}
-        self.name = digest(request) if tests.reuse else secrets.token_bytes(32)
+        self.name = program_digest(request) if tests.reuse else secrets.token_bytes(32)
         self.request: list[Any] = [pack(request)]
 
     @property

@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter.engine.evidence.mutation import MutationRun
-from autocoder_jupyter.engine.evidence.sides import Answer as Outputs
-from autocoder_jupyter.engine.evidence.sides import Side, _key
-from autocoder_jupyter.engine.first_run import EvidenceAhead
+from autocoder_jupyter.engine.evidence.solution_worker import Answer as Outputs
+from autocoder_jupyter.engine.evidence.solution_worker import SolutionWorker, _key
+from autocoder_jupyter.engine.first_run import EarlyEvidence
 from tests.engine.test_scenarios import WRONG, diagnosis, fix
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced
 from tests.scripted_model import Answer
@@ -40,33 +40,33 @@ async def generated(runner: Runner, tests: Answer, *codes: str, **more: Any) -> 
 @pytest.fixture
 def done(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """Set when everything is done that can be done ahead."""
-    ended, begin = threading.Event(), EvidenceAhead.begin
+    ended, begin = threading.Event(), EarlyEvidence.begin
 
-    def begin_and_tell(ahead: EvidenceAhead, *args: Any) -> None:
+    def begin_and_tell(ahead: EarlyEvidence, *args: Any) -> None:
         begin(ahead, *args)
         asyncio.gather(*ahead._tasks).add_done_callback(lambda _: ended.set())
 
-    monkeypatch.setattr(EvidenceAhead, "begin", begin_and_tell)
+    monkeypatch.setattr(EarlyEvidence, "begin", begin_and_tell)
     return ended
 
 
 @pytest.fixture
 def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Who had each program run."""
-    labels, on, get_ready = list[str](), Side.on, Side.get_ready
+    labels, on, get_ready = list[str](), SolutionWorker.on, SolutionWorker.get_ready
 
-    def counted(side: Side, *args: Any, kept: bool = False, **more: Any) -> Outputs:
+    def counted(side: SolutionWorker, *args: Any, kept: bool = False, **more: Any) -> Outputs:
         if not kept:
             labels.append(side.label)
         return on(side, *args, kept=kept, **more)
 
-    def counted_at_once(side: Side, many: Iterable[Mapping[str, Any]], deadline: float) -> None:
+    def counted_at_once(side: SolutionWorker, many: Iterable[Mapping[str, Any]], deadline: float) -> None:
         many, known = list(many), side.known._known
         labels.extend(side.label for inputs in many if _key(inputs, True) not in known)
         get_ready(side, many, deadline)
 
-    monkeypatch.setattr(Side, "on", counted)
-    monkeypatch.setattr(Side, "get_ready", counted_at_once)
+    monkeypatch.setattr(SolutionWorker, "on", counted)
+    monkeypatch.setattr(SolutionWorker, "get_ready", counted_at_once)
     return labels
 
 
@@ -98,14 +98,14 @@ async def test_what_was_done_for_code_that_was_changed_is_not_used(runner: Runne
 async def test_the_tests_do_not_wait_for_a_call_that_does_not_end(
     runner: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    inputs, begun = EvidenceAhead._inputs, threading.Event()
+    inputs, begun = EarlyEvidence._inputs, threading.Event()
 
-    def with_an_endless_one(ahead: EvidenceAhead) -> Iterator[Mapping[str, Any]]:
+    def with_an_endless_one(ahead: EarlyEvidence) -> Iterator[Mapping[str, Any]]:
         begun.set()
         yield {"sales": pd.DataFrame({"price": [-12345.0], "quantity": [1]})}
         yield from inputs(ahead)
 
-    monkeypatch.setattr(EvidenceAhead, "_inputs", with_an_endless_one)
+    monkeypatch.setattr(EarlyEvidence, "_inputs", with_an_endless_one)
     monkeypatch.setattr("autocoder_jupyter.engine.first_run.SLOWEST", 3600.0)
     produced = await generated(runner, Answer(fenced(TESTS), hold=begun), STUCK)
     assert produced.report.success and produced.opinion.state == "agree"

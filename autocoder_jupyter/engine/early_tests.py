@@ -24,7 +24,7 @@ from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.engine.generation import GenerationState
 from autocoder_jupyter.engine.sandbox_session import Waiting
 from autocoder_jupyter.engine.tests import TestSuite, read_suite, without_tests
-from autocoder_jupyter.sandbox.host.packing import describe, digest
+from autocoder_jupyter.sandbox.host.packing import program_digest, program_json
 from autocoder_jupyter.sandbox.host.replies import CallAnswer
 from autocoder_jupyter.sandbox.protocol import Callee, CallSpec, Program, TestRun, TestSpec, Worker, origin_of
 from autocoder_jupyter.sandbox.worker.entries import Packed
@@ -43,7 +43,7 @@ PATIENCE = 0.5
 """The maximum seconds that the run waits for a call that has begun. Then it makes the call itself."""
 
 
-class CallsAhead:
+class EarlyCalls:
     """The answers that nobody has taken yet, by program and arguments."""
 
     def __init__(self) -> None:
@@ -82,7 +82,7 @@ class CallsAhead:
 @dataclass(frozen=True)
 class _WithCalls:
     callee: Callee
-    calls: CallsAhead
+    calls: EarlyCalls
 
     @property
     def alive(self) -> bool:
@@ -115,7 +115,7 @@ class _Taking(_WithCalls):
 
 def _name(program: Program, packed: Packed, spec: CallSpec) -> bytes:
     """A hash of everything on which the answer depends, apart from chance."""
-    named = hashlib.sha256(digest(describe(program)))
+    named = hashlib.sha256(program_digest(program_json(program)))
     named.update(json.dumps([packed.entries, spec.watch_inputs, spec.reuse, spec.seed]).encode())
     for piece in packed.pieces:
         named.update(piece)
@@ -155,7 +155,7 @@ WaitingTests = Waiting[Wanted, TestRun]
 """A process in which pytest has started, and waits for tests."""
 
 
-class TestsAhead:
+class EarlyTests:
     """The tests that run ahead in one generation.
 
     Attributes:
@@ -167,7 +167,7 @@ class TestsAhead:
     __test__ = False
 
     def __init__(self, state: GenerationState) -> None:
-        self.calls = CallsAhead()
+        self.calls = EarlyCalls()
         self.workers: set[str] = set()
         self._state = state
         self._text = ""
@@ -177,7 +177,7 @@ class TestsAhead:
         self.idle.set()
         self._work: asyncio.Task[None] | None = None
         self._process: WaitingTests | None = None
-        state.setup.talk.hear("tests", self._hear)
+        state.setup.conversation.hear("tests", self._hear)
 
     def begin(self, program: Program, ran_in: str) -> None:
         """Begin with the tests that are written."""

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from autocoder_jupyter.engine.early_tests import EarlyCalls, EarlyTests, whole_statements
 from autocoder_jupyter.engine.stub_check import CAN_FAIL, StubRuns
 from autocoder_jupyter.engine.tests import without_tests
-from autocoder_jupyter.engine.tests_ahead import CallsAhead, TestsAhead, whole_statements
 from autocoder_jupyter.errors import SandboxTimeout
 from autocoder_jupyter.run.events import EvidenceGathered, TestReported
 from autocoder_jupyter.sandbox.host.channel import ChannelWorker
@@ -168,16 +168,16 @@ async def test_a_call_that_is_made_twice_runs_twice(runner: Runner, made: list[b
 async def test_a_test_that_never_ends_ahead_delays_nothing(
     runner: Runner, monkeypatch: pytest.MonkeyPatch, made: list[bytes]
 ) -> None:
-    begun, job = threading.Event(), TestsAhead._job
+    begun, job = threading.Event(), EarlyTests._job
 
-    def endless(self: TestsAhead, program: Any, ran_in: str, workers: Any, wait: Any) -> Any:
+    def endless(self: EarlyTests, program: Any, ran_in: str, workers: Any, wait: Any) -> Any:
         wait()
         begun.set()
         while workers[0].alive:
             threading.Event().wait(0.02)
         return job(self, program, ran_in, workers, wait)
 
-    monkeypatch.setattr(TestsAhead, "_job", endless)
+    monkeypatch.setattr(EarlyTests, "_job", endless)
     produced = await generated(runner, TESTS, begun, after="def test_empty():\n")
     assert produced.report.success, produced.error
 
@@ -229,7 +229,7 @@ def packed(text: bytes) -> Packed:
 
 
 def test_an_answer_is_taken_once_and_only_for_the_same_call() -> None:
-    calls, early, late = CallsAhead(), Calls(), Calls()
+    calls, early, late = EarlyCalls(), Calls(), Calls()
     first = calls.making(early).answer(PROGRAM, packed(b"a"), CallSpec())
     taking = calls.taking(late)
     assert taking.answer(PROGRAM, packed(b"b"), CallSpec()) is not first and late.made == 1
@@ -239,11 +239,11 @@ def test_an_answer_is_taken_once_and_only_for_the_same_call() -> None:
 
 
 def test_a_call_that_failed_or_has_a_large_answer_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls, late = CallsAhead(), Calls()
+    calls, late = EarlyCalls(), Calls()
     with pytest.raises(SandboxTimeout):
         calls.making(Calls(SandboxTimeout("It took too long."))).answer(PROGRAM, packed(b"a"), CallSpec())
     calls.taking(late).answer(PROGRAM, packed(b"a"), CallSpec())
-    monkeypatch.setattr("autocoder_jupyter.engine.tests_ahead.MOST_BYTES", 3)
+    monkeypatch.setattr("autocoder_jupyter.engine.early_tests.MOST_BYTES", 3)
     calls.making(Calls()).answer(PROGRAM, packed(b"long"), CallSpec())
     calls.taking(late).answer(PROGRAM, packed(b"long"), CallSpec())
     assert late.made == 2

@@ -27,7 +27,7 @@ LONGEST = 200
 TIME_IS_UP = "the time was up"
 
 AT_ONCE = 40
-"""The maximum number of inputs in one process of `Side.get_ready`. Where it ends, the answers until then are kept."""
+"""The maximum number of inputs in one process of `SolutionWorker.get_ready`. If it ends, its answers are kept."""
 
 MOST_CELLS = 100_000
 """The maximum number of values in an answer that is kept."""
@@ -37,7 +37,7 @@ Inputs = Mapping[str, Any]
 """Values by the names of the inputs."""
 
 
-class SideStopped(Exception):
+class SolutionStopped(Exception):
     """A side runs nothing more: the time is up, or its worker is gone. The text says which."""
 
 
@@ -92,7 +92,7 @@ class KnownAnswers:
                 mine.keep(found)
                 return found
             if not wait([known], deadline - time.monotonic()).done:
-                raise SideStopped(TIME_IS_UP)
+                raise SolutionStopped(TIME_IS_UP)
             if known.exception() is None:
                 return known.result()
 
@@ -117,7 +117,7 @@ class KnownAnswers:
 
 
 @dataclass(frozen=True)
-class Side:
+class SolutionWorker:
     """One of the two solutions, in its worker.
 
     Args:
@@ -143,14 +143,14 @@ class Side:
             return self.known.of(inputs, reuse, deadline, lambda: self.on(inputs, deadline, reuse=reuse, seed=seed))
         left = max(0.0, deadline - time.monotonic())
         if not left and self.worker.alive:  # a call of a worker that is gone says why it was stopped
-            raise SideStopped(TIME_IS_UP)
+            raise SolutionStopped(TIME_IS_UP)
         try:
             return _answer(self.worker.call(self.program, inputs, CallSpec(seed=seed, seconds=left, reuse=reuse)))
         except PROGRAM_FAILURES as error:
             if was_killed(error):
                 raise
             if not self.worker.alive:
-                raise SideStopped(f"{self.label} was stopped ({_error_text(error)})") from error
+                raise SolutionStopped(f"{self.label} was stopped ({_error_text(error)})") from error
             return _answer(error)
 
     def running(self, program: Program, inputs: Mapping[str, Any], deadline: float) -> Answer:
@@ -181,12 +181,12 @@ class Side:
             return
         finally:
             for claim in claims:
-                claim.give_up(SideStopped(TIME_IS_UP))
+                claim.give_up(SolutionStopped(TIME_IS_UP))
 
 
 def answers_of_both(
-    first: Side,
-    second: Side,
+    first: SolutionWorker,
+    second: SolutionWorker,
     inputs: Mapping[str, Any],
     deadline: float,
     *,
@@ -197,7 +197,7 @@ def answers_of_both(
     return both(first, second, lambda side: side.on(inputs, deadline, reuse=reuse, kept=kept))
 
 
-def both(first: Side, second: Side, do: Callable[[Side], T]) -> tuple[T, T]:
+def both(first: SolutionWorker, second: SolutionWorker, do: Callable[[SolutionWorker], T]) -> tuple[T, T]:
     """What is done with two sides, in other workers, at the same time. Then neither is at work any more."""
     ours: Future[T] = Future()
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
-from autocoder_jupyter.engine.environment import Packages
+from autocoder_jupyter.engine.environment import GenerationPackages
 from autocoder_jupyter.engine.generation import GenerationState
 from autocoder_jupyter.engine.repair import DEPARTURE, TestFix, diagnose, fix_tests
 from autocoder_jupyter.engine.tests import TestSuite
@@ -19,14 +19,14 @@ FIXES_BEFORE_DOUBT = 2
 """Fixes of the code for the same failing test after which the test itself is re-derived."""
 
 
-class Blame:
+class FaultAttribution:
     """Asks whether code or tests are at fault, and has tests re-derived.
 
     Args:
         packages: gets the packages that a diagnosis asks for.
     """
 
-    def __init__(self, state: GenerationState, packages: Packages) -> None:
+    def __init__(self, state: GenerationState, packages: GenerationPackages) -> None:
         self._state = state
         self._packages = packages
         self._fixes: Counter[tuple[str, str]] = Counter()
@@ -37,7 +37,7 @@ class Blame:
     async def diagnosed(self, failing: Sequence[TestOutcome], suite: TestSuite) -> ErrorDiagnosis:
         """Why tests of a module fail: the model's diagnosis, corrected by the results of earlier fixes."""
         state, setup = self._state, self._state.setup
-        asking = partial(diagnose, setup.talk, state.diagnosis_brief, state.code, suite.source, failing)
+        asking = partial(diagnose, setup.conversation, state.diagnosis_brief, state.code, suite.source, failing)
         diagnosis = self._reconsidered(await setup.stages.run("diagnose", asking))
         setup.emit(Diagnosed(diagnosis))
         self._packages.add(diagnosis)
@@ -63,7 +63,7 @@ class Blame:
     async def rederive(self, source: str, names: Sequence[str]) -> str:
         """Have some tests of a module re-derived by a model that sees no code. Returns the new module."""
         setup, variant = self._state.setup, len(self.unusable)
-        fixing = partial(fix_tests, setup.talk, self._state.diagnosis_brief, source, names, variant=variant)
+        fixing = partial(fix_tests, setup.conversation, self._state.diagnosis_brief, source, names, variant=variant)
         fix: TestFix | None = None
         with self.tolerating_unusable():
             fix = await setup.stages.run("fix", fixing)
