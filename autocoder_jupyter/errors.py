@@ -7,6 +7,7 @@ they are ordinary exceptions with the same text.
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -95,18 +96,31 @@ class ContractBroken(AutocodeError):
 
     Args:
         what, why, hint: see `AutocodeError`.
-        told: the message without values of the data.
+        without_values: the message without values of the data.
         name: the name of the input or output.
         failure_cases: pandera's table of all rows that fail, one per line.
     """
 
     def __init__(
-        self, what: str, *, why: str = "", hint: str = "", told: str = "", name: str = "", failure_cases: object = None
+        self,
+        what: str,
+        *,
+        why: str = "",
+        hint: str = "",
+        without_values: str = "",
+        name: str = "",
+        failure_cases: object = None,
     ) -> None:
         super().__init__(what, why=why, hint=hint)
-        self.told = told
+        self.without_values = without_values
         self.name = name
         self.failure_cases = failure_cases
+
+    @property
+    def told(self) -> str:
+        """The old name of `without_values`."""
+        warnings.warn("told was renamed to without_values, and will be removed.", DeprecationWarning, stacklevel=2)
+        return self.without_values
 
 
 class UncheckedContractWarning(UserWarning):

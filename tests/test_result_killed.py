@@ -41,7 +41,7 @@ def sandbox(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def remarks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     heard: list[str] = []
-    monkeypatch.setattr("autocoder_jupyter.calls.call.remark", heard.append)
+    monkeypatch.setattr("autocoder_jupyter.calls.call.add_warning", heard.append)
     return heard
 
 

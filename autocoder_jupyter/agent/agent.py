@@ -16,7 +16,7 @@ from autocoder_jupyter.agent.place import journal_root as default_journal_root
 from autocoder_jupyter.agent.place import places
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.concurrency import background
-from autocoder_jupyter.concurrency.awaited import Awaited, tell
+from autocoder_jupyter.concurrency.awaited import Awaited, report_progress
 from autocoder_jupyter.concurrency.syncified import Syncified
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.errors import InvalidRequest
@@ -27,7 +27,7 @@ from autocoder_jupyter.result.recorded import result_of
 from autocoder_jupyter.run.events import Finished
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.run.tracker import RunTracker
-from autocoder_jupyter.settings.parameters import did_you_mean, is_input_name
+from autocoder_jupyter.settings.parameters import is_input_name, suggestion
 from autocoder_jupyter.types import PlanQuestion
 from autocoder_jupyter.types.of_flyte import all_fetched, declared_of_flyte
 from autocoder_jupyter.untrusted.folder import Folder
@@ -114,7 +114,7 @@ class AutoCoderAgent(Constructor):
         root = default_journal_root() if journal_root is None else Path(journal_root)
         # The engine has its own loop, so that a busy notebook does not block a stream, nor the engine the notebook.
         tracker = RunTracker(FunctionRun(request.name))
-        tell(Awaited(request.name, lambda: tracker.run.doing, "interrupt to stop it"))
+        report_progress(Awaited(request.name, lambda: tracker.run.doing, "interrupt to stop it"))
         work = background.submit(self._generated(request, root, tracker, answer))
         resolution = await asyncio.wrap_future(work)
         return CodeGenEvalResult(
@@ -194,7 +194,7 @@ def load(
     raise InvalidRequest(
         f"There is no recorded {what} in {here}.",
         why=also,
-        hint=did_you_mean(name, [other for names in known.values() for other in names]) or way,
+        hint=suggestion(name, [other for names in known.values() for other in names]) or way,
     )
 
 

@@ -195,7 +195,7 @@ def _type(parameter: str, name: str, declared: Any, allowed: tuple[str, ...]) ->
         shown = declared if isinstance(declared, str) else getattr(declared, "__name__", repr(declared))
         raise InvalidRequest(
             f"{parameter}: {name} cannot be a {shown}.",
-            hint=check.did_you_mean(str(shown), allowed) or f"Types: {', '.join(allowed)}.",
+            hint=check.suggestion(str(shown), allowed) or f"Types: {', '.join(allowed)}.",
         )
     return found
 

@@ -16,7 +16,7 @@ def checked_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Frozen copies of the settings, in the form of `AgentConfig`."""
     for name in settings:
         if name not in RECORDS:
-            raise InvalidRequest(f"There is no setting {name!r}.", hint=check.did_you_mean(name, RECORDS))
+            raise InvalidRequest(f"There is no setting {name!r}.", hint=check.suggestion(name, RECORDS))
     checked = {name: RECORDS[name].checked(value) for name, value in settings.items()}
     refuse_lookalikes(checked.get("base_packages", ()))
     return checked

@@ -14,7 +14,7 @@ from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.kinds.table import misfit as element_types_misfit
 from autocoder_jupyter.kinds.values import REFUSED
 from autocoder_jupyter.sandbox.environments.locking import name_of
-from autocoder_jupyter.settings.parameters import did_you_mean
+from autocoder_jupyter.settings.parameters import suggestion
 from autocoder_jupyter.types import Dir, File, InputSpec
 from autocoder_jupyter.untrusted.visible import visible
 
@@ -188,7 +188,7 @@ def by_name(function: Function, positional: Sequence[Any], keywords: Mapping[str
     given = dict(zip(names, positional, strict=False))
     for name, value in keywords.items():
         if name not in names:
-            near = did_you_mean(name, [*names, *OPTIONS])
+            near = suggestion(name, [*names, *OPTIONS])
             raise InvalidRequest(
                 f"{function.name} has no input {name!r}.", hint=near or f"Inputs: {', '.join(names) or 'none'}."
             )

@@ -21,7 +21,7 @@ from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.calls.outputs import moved_to_destination, packed
 from autocoder_jupyter.calls.runtime import Runtime, forget, runtime_for
 from autocoder_jupyter.concurrency import background
-from autocoder_jupyter.concurrency.awaited import Awaited, remark, tell
+from autocoder_jupyter.concurrency.awaited import Awaited, add_warning, report_progress
 from autocoder_jupyter.concurrency.background import outcome
 from autocoder_jupyter.errors import (
     AutocodeError,
@@ -45,7 +45,7 @@ from autocoder_jupyter.sandbox.protocol import (
     WorkerNotReady,
     WorkerSpec,
 )
-from autocoder_jupyter.settings.parameters import did_you_mean
+from autocoder_jupyter.settings.parameters import suggestion
 from autocoder_jupyter.types import Resources, parse_memory
 from autocoder_jupyter.types.of_flyte import all_fetched, given_back, has_data_of_flyte
 from autocoder_jupyter.untrusted.visible import visible
@@ -271,7 +271,7 @@ async def in_turn(name: str, on_worker: WorkerTask[T], options: CallOptions, wor
         async with queue.wait_for(turn):
             return await background.call_blocking(work, on_cancel=on_worker.stop)
 
-    tell(Awaited(name, doing, "interrupt to stop it"))
+    report_progress(Awaited(name, doing, "interrupt to stop it"))
     return await background.on_loop(waiting())
 
 
@@ -319,7 +319,7 @@ async def call(
             computed = values
             values = await background.call_blocking(lambda: running.finished(computed))
         for note in running.on_worker.notes:
-            remark(note)
+            add_warning(note)
     except AutocodeError as error:
         if options.name:
             error.what = f"{options.name}: {error.what}"
@@ -393,7 +393,7 @@ def require_output(function: Function, options: CallOptions) -> None:
     """
     names = [spec.name for spec in function.outputs]
     if options.output and options.output not in names:
-        hint = did_you_mean(options.output, names) or f"Outputs: {', '.join(names)}."
+        hint = suggestion(options.output, names) or f"Outputs: {', '.join(names)}."
         raise InvalidRequest(f"{function.name} has no output {visible(options.output)!r}.", hint=visible(hint))
 
 

@@ -237,7 +237,7 @@ class CallOptions:
             if option not in OPTIONS:
                 raise InvalidRequest(
                     f"There is no option {option!r}.",
-                    hint=parameters.did_you_mean(option, OPTIONS) or f"Options: {', '.join(OPTIONS)}.",
+                    hint=parameters.suggestion(option, OPTIONS) or f"Options: {', '.join(OPTIONS)}.",
                 )
         checked = {name: OPTIONS[name].check(name, value) for name, value in options.items()}
         if "sandbox_minimum" in checked:

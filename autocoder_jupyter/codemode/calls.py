@@ -476,7 +476,7 @@ def _kind_of(outcome: RecordedOutcome) -> ToolOutcome:
 def _builtin_error(error: Exception) -> tuple[str, str]:
     """The nearest built-in type of an exception, and its message, which names the original type if it differs."""
     if isinstance(error, ContractBroken):  # its message quotes rows
-        return "ValueError", " ".join(error.told.split("\n"))
+        return "ValueError", " ".join(error.without_values.split("\n"))
     if isinstance(error, AutocodeError):
         return "ValueError", " ".join(str(error).split("\n"))
     kind = next(

@@ -36,7 +36,7 @@ from autocoder_jupyter.codemode.tools import require_free_name
 from autocoder_jupyter.codemode.values import Crossing, encode, is_frame
 from autocoder_jupyter.errors import BudgetSpent, InvalidRequest, UnsupportedData
 from autocoder_jupyter.request import Share
-from autocoder_jupyter.settings.parameters import did_you_mean
+from autocoder_jupyter.settings.parameters import suggestion
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -409,7 +409,7 @@ class Frame:
     def _column(self, column: str) -> str:
         if isinstance(column, str) and column in self.columns:
             return column
-        hint = did_you_mean(str(column), self.columns)
+        hint = suggestion(str(column), self.columns)
         raise KeyError(f"there is no column {column!r}. {f'{hint} ' if hint else ''}{self._known()}")
 
     def _known(self) -> str:

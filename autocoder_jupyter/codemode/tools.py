@@ -19,7 +19,7 @@ from autocoder_jupyter.codemode import programs
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.settings import parameters as check
-from autocoder_jupyter.settings.parameters import did_you_mean
+from autocoder_jupyter.settings.parameters import suggestion
 
 # Tools
 
@@ -409,7 +409,7 @@ class Functions:
         if tool is None:
             known = ", ".join(self._tools)
             raise LookupError(
-                f"there is no function {function!r}. {did_you_mean(str(function), self._tools)} It has: {known}"
+                f"there is no function {function!r}. {suggestion(str(function), self._tools)} It has: {known}"
             )
         try:
             given = tool.signature.bind(*arguments, **named)

@@ -58,14 +58,14 @@ Watch = Callable[[Wait], AbstractContextManager[Callable[[], None]]]
 """Shows a wait to the user until it ends. The context gives a function that must be called now and then."""
 
 
-def tell(awaited: Awaited) -> None:
+def report_progress(awaited: Awaited) -> None:
     """Report the current step of the work to its waiter, if there is one."""
     wait = _current.get()
     if wait is not None:
         wait.awaited = awaited
 
 
-def remark(text: str) -> None:
+def add_warning(text: str) -> None:
     """Add a sentence that is shown as a warning when the work is done, if a caller waits for it."""
     wait = _current.get()
     if wait is not None:

@@ -92,7 +92,7 @@ class Breach:
             what,
             why=self.words(values=True),
             hint=hint,
-            told=f"{what}\n{self.words(values=False)}",
+            without_values=f"{what}\n{self.words(values=False)}",
             name=self.name,
             failure_cases=self.failure_cases,
         )

@@ -19,8 +19,8 @@ from autocoder_jupyter.codec import Unencodable, encode
 from autocoder_jupyter.codec.geometry import is_geographic
 from autocoder_jupyter.codec.plain import to_json
 from autocoder_jupyter.data.sources import (
-    elsewhere,
     engine_of,
+    lazy_kind,
     native,
     refuse_lazy,
     require_no_objects,
@@ -97,7 +97,7 @@ def is_table(value: object) -> bool:
 
 def is_lazy(value: object) -> bool:
     """Whether it is a table whose rows are not in memory, such as a lazy frame or a query."""
-    return elsewhere(value) is not None
+    return lazy_kind(value) is not None
 
 
 def computed(value: Any) -> Any:
@@ -108,7 +108,7 @@ def computed(value: Any) -> Any:
     Raises:
         InvalidRequest: there are too many, or they cannot be counted.
     """
-    kind = elsewhere(value)
+    kind = lazy_kind(value)
     if kind is None:
         return value
     inner = native(value)
@@ -319,12 +319,12 @@ def require_plain(name: str, value: Any) -> None:
     if plain is None or type(value) is plain or is_geographic(value):
         return
     kind = f"{type(value).__module__.partition('.')[0]}.{type(value).__name__}".removeprefix("__main__.")
-    way_out = f"{name} = pd.{plain.__name__}({name})"
+    conversion = f"{name} = pd.{plain.__name__}({name})"
     if plain is pd.DataFrame and callable(getattr(value, "to_wkt", None)):
-        way_out = f"{name} = {name}.to_wkt()"  # of a library beside GeoPandas
+        conversion = f"{name} = {name}.to_wkt()"  # of a library beside GeoPandas
     raise InvalidRequest(
         f"{name} is a {kind}, but only a plain {plain.__name__} can be sent to the sandbox.",
-        hint=f"Write for instance {way_out}, then run the cell again.",
+        hint=f"Write for instance {conversion}, then run the cell again.",
     )
 
 

@@ -15,14 +15,14 @@ from typing import Any
 import pandas as pd
 
 from autocoder_jupyter.concurrency import background
-from autocoder_jupyter.concurrency.awaited import Awaited, tell
+from autocoder_jupyter.concurrency.awaited import Awaited, report_progress
 from autocoder_jupyter.data.capture import Origin, joined_rows, kind_of, with_origin
 from autocoder_jupyter.data.sources import (
     IN_PROCESS,
     TableEngine,
-    elsewhere,
     engine_of,
     few_of,
+    lazy_kind,
     native,
     parquet_dataset,
     require_readable,
@@ -55,7 +55,7 @@ def is_source(value: Any) -> bool:
         return value.endswith(_SUFFIXES)
     if isinstance(value, PurePath):
         return value.suffix in _SUFFIXES or Path(value).is_dir()
-    kind = elsewhere(value)
+    kind = lazy_kind(value)
     return kind is not None and (kind.library == "narwhals" or engine_of(value) is not None)
 
 
@@ -69,7 +69,7 @@ async def sampled(values: Mapping[str, Any]) -> dict[str, Any]:
     if not sources:
         return dict(values)
     drawing = _Drawing(sources)
-    tell(Awaited(", ".join(sources), lambda: drawing.doing, "interrupt to stop it"))
+    report_progress(Awaited(", ".join(sources), lambda: drawing.doing, "interrupt to stop it"))
     try:
         async with asyncio.timeout(SECONDS):
             return {**values, **await background.call_blocking(drawing.done, on_cancel=drawing.stop)}

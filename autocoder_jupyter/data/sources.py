@@ -28,7 +28,7 @@ FEW = "10_000"
 
 
 @dataclass(frozen=True)
-class RemoteKind:
+class LazyKind:
     """A kind of table whose rows are not in memory.
 
     Args:
@@ -43,28 +43,28 @@ class RemoteKind:
 
 
 _KINDS = (
-    RemoteKind("polars", "LazyFrame", f".head({FEW}).collect()"),
-    RemoteKind("narwhals", "LazyFrame", f".head({FEW}).collect()"),
-    RemoteKind("duckdb", "DuckDBPyRelation", f".limit({FEW}).df()"),
-    RemoteKind("ibis", "Table", f".limit({FEW}).to_pandas()"),
-    RemoteKind("ibis", "Column", f".as_table().limit({FEW}).to_pandas()"),
-    RemoteKind("ibis", "Scalar", ".as_table().to_pandas()"),
-    RemoteKind("pyarrow", "Dataset", f".head({FEW}).to_pandas()"),
-    RemoteKind("pyarrow", "RecordBatchReader", ".read_next_batch().to_pandas()"),
-    RemoteKind("dask", "DataFrame", f".head({FEW}, npartitions=-1)"),
-    RemoteKind("dask", "Series", f".head({FEW}, npartitions=-1)"),
-    RemoteKind("dask_expr", "DataFrame", f".head({FEW}, npartitions=-1)"),
-    RemoteKind("pyspark", "Frame", f".head({FEW}).to_pandas()"),  # its pandas API
-    RemoteKind("pyspark", "DataFrame", f".limit({FEW}).toPandas()"),
-    RemoteKind("ray", "Dataset", f".limit({FEW}).to_pandas()"),
-    RemoteKind("daft", "DataFrame", f".limit({FEW}).to_pandas()"),
-    RemoteKind("datafusion", "DataFrame", f".limit({FEW}).to_pandas()"),
-    RemoteKind("bigframes", "DataFrame", f".head({FEW}).to_pandas()"),
-    RemoteKind("snowflake", "DataFrame", f".limit({FEW}).to_pandas()"),
+    LazyKind("polars", "LazyFrame", f".head({FEW}).collect()"),
+    LazyKind("narwhals", "LazyFrame", f".head({FEW}).collect()"),
+    LazyKind("duckdb", "DuckDBPyRelation", f".limit({FEW}).df()"),
+    LazyKind("ibis", "Table", f".limit({FEW}).to_pandas()"),
+    LazyKind("ibis", "Column", f".as_table().limit({FEW}).to_pandas()"),
+    LazyKind("ibis", "Scalar", ".as_table().to_pandas()"),
+    LazyKind("pyarrow", "Dataset", f".head({FEW}).to_pandas()"),
+    LazyKind("pyarrow", "RecordBatchReader", ".read_next_batch().to_pandas()"),
+    LazyKind("dask", "DataFrame", f".head({FEW}, npartitions=-1)"),
+    LazyKind("dask", "Series", f".head({FEW}, npartitions=-1)"),
+    LazyKind("dask_expr", "DataFrame", f".head({FEW}, npartitions=-1)"),
+    LazyKind("pyspark", "Frame", f".head({FEW}).to_pandas()"),  # its pandas API
+    LazyKind("pyspark", "DataFrame", f".limit({FEW}).toPandas()"),
+    LazyKind("ray", "Dataset", f".limit({FEW}).to_pandas()"),
+    LazyKind("daft", "DataFrame", f".limit({FEW}).to_pandas()"),
+    LazyKind("datafusion", "DataFrame", f".limit({FEW}).to_pandas()"),
+    LazyKind("bigframes", "DataFrame", f".head({FEW}).to_pandas()"),
+    LazyKind("snowflake", "DataFrame", f".limit({FEW}).to_pandas()"),
 )
 
 
-def elsewhere(value: object) -> RemoteKind | None:
+def lazy_kind(value: object) -> LazyKind | None:
     """The kind of a table whose rows are not in memory; None for any other value. Only its class is looked at."""
     if isinstance(value, type):
         return None
@@ -78,7 +78,7 @@ def refuse_lazy(value: Any, name: str = "table") -> None:
     Raises:
         InvalidRequest: it is one.
     """
-    kind = elsewhere(value)
+    kind = lazy_kind(value)
     if kind is None:
         return
     raise InvalidRequest(
@@ -90,7 +90,7 @@ def refuse_lazy(value: Any, name: str = "table") -> None:
 
 def few_of(value: Any, name: str) -> str:
     """The line that takes a part of a table as a sample; "" for other values."""
-    kind = elsewhere(value)
+    kind = lazy_kind(value)
     return "" if kind is None else f"Take a part of it as the sample: few = {name}{kind.few}"
 
 
@@ -199,13 +199,13 @@ class TableEngine:
 
 def native(value: Any) -> Any:
     """The table that a lazy frame of narwhals wraps; any other value unchanged."""
-    kind = elsewhere(value)
+    kind = lazy_kind(value)
     return native(value.to_native()) if kind is not None and kind.library == "narwhals" else value
 
 
 def engine_of(value: Any) -> TableEngine | None:
     """How a table is read; None for other values, and for tables that are not read here. It is not looked into."""
-    kind = elsewhere(value)
+    kind = lazy_kind(value)
     return _ENGINES.get((kind.library, kind.type_name)) if kind is not None else None
 
 

@@ -53,11 +53,11 @@ def verified_blocks(state: FunctionRun) -> tuple[Block, ...]:
         return ()
     outputs = len(state.plan.outputs) if state.plan else 0
     found = verified(state.evidence, state.second_opinion, outputs, state.beside)
-    mark = Span("✓", "good", only="html") if not found.lacks else Span("–", "warn", only="html")
-    rests = " · ".join(found.rests_on) + (" ·" if found.rests_on and found.lacks else "")
+    mark = Span("✓", "good", only="html") if not found.weaknesses else Span("–", "warn", only="html")
+    rests = " · ".join(found.rests_on) + (" ·" if found.rests_on and found.weaknesses else "")
     # The label of the row, which a terminal does not show, has the first word.
-    named = Span(f"{found.start}:", only="text"), Span("in part:" if found.lacks else "", only="html")
-    return (line(mark, *named, clipped(rests), Span(clipped(" · ".join(found.lacks)), "warn")),)
+    named = Span(f"{found.start}:", only="text"), Span("in part:" if found.weaknesses else "", only="html")
+    return (line(mark, *named, clipped(rests), Span(clipped(" · ".join(found.weaknesses)), "warn")),)
 
 
 def mutation_items(strength: Strength | None) -> tuple[Block, ...]:

@@ -243,13 +243,13 @@ class EarlyTests:
         self.workers.add(callee.id)
         where = _Later(self.calls.making(callee))
 
-        def later() -> TestSpec:
+        def load() -> TestSpec:
             wanted = wait()
             if wanted.counts:
                 where.callee = self.calls.taking(callee)
             return wanted.tests
 
-        return worker.test(program, TestSpec("", (), later=later), callee=where)
+        return worker.test(program, TestSpec("", (), load=load), callee=where)
 
     def _cancel_waiting(self) -> None:
         if self._process is not None:

@@ -171,7 +171,7 @@ class GenerationPackages:
         self._extra_system |= set(diagnosis.needs_system_packages)
 
     @property
-    def way_out(self) -> str:
+    def advice(self) -> str:
         """How the user can allow packages that were declined or could not be installed; "" if there are none."""
         lines = list(dict.fromkeys(self._refused_system.values()))
         if names := sorted(self._declined):

@@ -181,7 +181,7 @@ class _Generation:
         if self._doubted is not None and record.state is not None:
             await self._restore(record.state, self._doubted)
             is_over, reason, self._limit = False, "", ""
-        if reason and not is_over and not self._packages.way_out:
+        if reason and not is_over and not self._packages.advice:
             setup.services.journal.reject(setup.stages.answers_at_fault)
         setup.services.tracker.stop()
         report = record.finished(await record.report(reason))

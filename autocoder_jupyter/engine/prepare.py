@@ -127,7 +127,7 @@ def require_encodable(inputs: tuple[InputSpec, ...], samples: Mapping[str, Any])
             raise UnsupportedData(
                 f"{name} cannot be sent to the sandbox unchanged.",
                 why=str(error),
-                hint=KINDS[types[name]].way_out,
+                hint=KINDS[types[name]].sample_hint,
             ) from None
         except ValueError as error:
             raise InvalidRequest(f"{name} does not have its declared type.", why=str(error)) from None

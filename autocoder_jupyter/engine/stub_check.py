@@ -86,12 +86,12 @@ class StubRuns:
         empty, other = (stub_program(self._plan, program, is_empty=is_empty) for is_empty in (True, False))
         asked = TestSpec("", (), traceback=False, other_stub=other.code)
 
-        def later() -> TestSpec:
+        def load() -> TestSpec:
             source, tests = wait()
             return replace(asked, source=source, expected=tests)
 
         def job(worker: Worker) -> tuple[_Ids, _Ids]:
-            run = worker.test(empty, replace(asked, later=later), callee=None)
+            run = worker.test(empty, replace(asked, load=load), callee=None)
             passed = tuple(outcome.id for outcome in run.outcomes if outcome.outcome == "passed")
             return passed, run.on_other_stub
 

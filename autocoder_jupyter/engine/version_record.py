@@ -363,7 +363,7 @@ class VersionRecord:
         """The report of what was made so far."""
         _, schemas, values = await self.describe()
         outcome = GenerationOutcome(
-            reason="\n".join(line for line in (reason, self._packages.way_out) if line),
+            reason="\n".join(line for line in (reason, self._packages.advice) if line),
             trace=self.writer.trace if self.writer is not None else None,
             schemas=schemas,
             values=values,

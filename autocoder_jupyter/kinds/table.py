@@ -145,7 +145,7 @@ KINDS: dict[TypeName, Kind] = {
         show=os.fspath,
         reader="_cli_path",
         metavar="FILE",
-        way_out="Pass a plain file that can be read.",
+        sample_hint="Pass a plain file that can be read.",
     ),
     "Dir": Kind(
         python=f"{_VALUES}:Dir",
@@ -160,7 +160,7 @@ KINDS: dict[TypeName, Kind] = {
         show=os.fspath,
         reader="_cli_path",
         metavar="FOLDER",
-        way_out="Pass a folder of plain files, without links.",
+        sample_hint="Pass a folder of plain files, without links.",
         is_compared=False,
     ),
     "DataFrame": Kind(

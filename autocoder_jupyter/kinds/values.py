@@ -200,7 +200,7 @@ class Kind:
         empty: the output for an empty result; "" if there is none.
         reader: the function that reads it on the command line of an exported script.
         metavar: its placeholder in the help of the script.
-        way_out: the hint if a sample cannot be sent to the sandbox.
+        sample_hint: the hint if a sample cannot be sent to the sandbox.
         is_input: whether it can be the type of an input.
         is_compared: whether two values can be compared by their content.
         names_columns: whether its value can contain the name of a column.
@@ -225,7 +225,7 @@ class Kind:
     empty: str = ""
     reader: str = ""
     metavar: str = ""
-    way_out: str = "Convert or drop that column first, then run the cell again."
+    sample_hint: str = "Convert or drop that column first, then run the cell again."
     is_input: bool = True
     is_compared: bool = True
     names_columns: bool = True

@@ -32,7 +32,7 @@ from autocoder_jupyter.magics.notebook import (
     is_code_result,
 )
 from autocoder_jupyter.magics.problems import find_problems
-from autocoder_jupyter.magics.settings import did_you_mean, read_lab
+from autocoder_jupyter.magics.settings import read_lab, suggestion
 from autocoder_jupyter.magics.versions import VersionManager
 from autocoder_jupyter.redaction.logs import redacting_logger
 from autocoder_jupyter.redaction.messages import without_anything_secret
@@ -100,7 +100,7 @@ def _problems(notebook: Notebook, cell: Any) -> list[CellProblem]:
 def _act(notebook: Notebook, asked: Mapping[str, Any]) -> str | None:
     action, name = asked.get("action"), asked.get("name")
     if not isinstance(action, str) or action not in _ACTIONS:
-        raise InvalidRequest(f"There is no action {action!r}.", hint=did_you_mean(str(action), _ACTIONS))
+        raise InvalidRequest(f"There is no action {action!r}.", hint=suggestion(str(action), _ACTIONS))
     if not isinstance(name, str) or not (name or action in _WITHOUT_NAME):
         raise InvalidRequest(f"{action} needs the name of a result.")
     return _ACTIONS[action](notebook, name, asked)

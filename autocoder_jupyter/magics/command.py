@@ -22,7 +22,7 @@ from autocoder_jupyter.magics.codemode.reading import (
 )
 from autocoder_jupyter.magics.examples import ExampleOption, parse_example
 from autocoder_jupyter.magics.options import FLAGS, SETTINGS
-from autocoder_jupyter.magics.settings import did_you_mean
+from autocoder_jupyter.magics.settings import suggestion
 from autocoder_jupyter.settings.parameters import require_short, require_unicode
 from autocoder_jupyter.settings.setting import Mode, Option
 from autocoder_jupyter.types import INPUT_TYPE_NAMES, TYPE_NAMES, InputSpec, OutputSpec, TypeName
@@ -135,7 +135,7 @@ def read_flags(words: list[str], flags: Mapping[str, Option]) -> tuple[list[int]
         flag, equals, attached = word.partition("=")
         option = flags.get(flag)
         if option is None:
-            error = InvalidRequest(f"There is no option {flag}.", hint=did_you_mean(flag, flags))
+            error = InvalidRequest(f"There is no option {flag}.", hint=suggestion(flag, flags))
             written.append(Written(flag, index, None, error=error))
             continue
         one = Written(flag, index, option)
@@ -235,7 +235,7 @@ def _type(flag: str, name: str, text: str, allowed: tuple[TypeName, ...]) -> tup
             return known, elements
     if bare in TYPE_NAMES:
         raise InvalidRequest(f"{name!r} cannot be a {bare}: that type is for outputs only.", about=text)
-    raise InvalidRequest(f"{text!r} is not a type for {flag}.", hint=did_you_mean(bare, allowed), about=text)
+    raise InvalidRequest(f"{text!r} is not a type for {flag}.", hint=suggestion(bare, allowed), about=text)
 
 
 def _default(name: str, type_name: TypeName, text: str) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 from autocoder_jupyter.contracts.describing import backend_of, contract_of, kind_of
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.command import CellCommand
-from autocoder_jupyter.magics.settings import did_you_mean
+from autocoder_jupyter.magics.settings import suggestion
 from autocoder_jupyter.request import Request
 
 _OF_AN_INPUT = re.compile(r"(?:(?P<input>[^\W\d]\w*)\s*=\s*)?@(?P<variable>[^\W\d]\w*(?:\.[^\W\d]\w*)*)")
@@ -49,7 +49,7 @@ def look_up(place: str, variable: str, namespace: Mapping[str, Any]) -> Any:
     """The value of a variable, or of an attribute of a module or class."""
     value = _found(variable, namespace)
     if value is _NOTHING:
-        hint = did_you_mean(variable, schema_names(namespace), mark="@")
+        hint = suggestion(variable, schema_names(namespace), mark="@")
         raise InvalidRequest(f"{place}: there is no {variable!r} in the notebook.", hint=hint)
     return value
 

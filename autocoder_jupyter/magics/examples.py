@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.magics.settings import did_you_mean
+from autocoder_jupyter.magics.settings import suggestion
 from autocoder_jupyter.request import Example, Request
 from autocoder_jupyter.types import Dir, File
 from autocoder_jupyter.untrusted.parsing import parse
@@ -119,7 +119,7 @@ def _evaluated(option: ExampleOption, expression: str, namespace: Mapping[str, A
         names = [name for name in namespace if not name.startswith("_")]
         raise InvalidRequest(
             f"--example {option.text!r}: there is no {expression!r} in the notebook.",
-            hint=did_you_mean(expression, names, mark="@"),
+            hint=suggestion(expression, names, mark="@"),
         )
     try:
         return eval(expression, {"File": File, "Dir": Dir, **namespace})

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from autocoder_jupyter.concurrency.background import start_thread
 from autocoder_jupyter.errors import InvalidRequest, working_folder
-from autocoder_jupyter.magics.settings import AutocodeTraits, Settings, did_you_mean, resolve
+from autocoder_jupyter.magics.settings import AutocodeTraits, Settings, resolve, suggestion
 from autocoder_jupyter.redaction.logs import redacting_logger
 from autocoder_jupyter.settings.parameters import is_input_name
 from autocoder_jupyter.untrusted.folder import Folder
@@ -403,4 +403,4 @@ def find_version(notebook: Notebook, name: str, word: str) -> Version:
 
 
 def _unknown(name: str, what: str, known: Iterable[str]) -> InvalidRequest:
-    return InvalidRequest(f"There is no {what} named {name!r}.", hint=did_you_mean(name, sorted(set(known))))
+    return InvalidRequest(f"There is no {what} named {name!r}.", hint=suggestion(name, sorted(set(known))))

@@ -10,15 +10,15 @@ from pathlib import PurePath
 from typing import Any, NotRequired, TypedDict
 
 from autocoder_jupyter.concurrency import background
-from autocoder_jupyter.concurrency.awaited import Awaited, tell
-from autocoder_jupyter.data.sources import elsewhere
+from autocoder_jupyter.concurrency.awaited import Awaited, report_progress
+from autocoder_jupyter.data.sources import lazy_kind
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.kinds.values import one_table
 from autocoder_jupyter.magics.command import CellCommand
 from autocoder_jupyter.magics.contracts import names_a_schema, schema_names
 from autocoder_jupyter.magics.notebook import is_ours
 from autocoder_jupyter.magics.recognition import NameInProse, recognised
-from autocoder_jupyter.magics.settings import did_you_mean
+from autocoder_jupyter.magics.settings import suggestion
 from autocoder_jupyter.redaction.logs import redacting_logger
 from autocoder_jupyter.types import Dir, File
 from autocoder_jupyter.untrusted.visible import visible
@@ -56,7 +56,7 @@ def kind_of(value: object) -> str | None:
         return "Series"
     # The type is inspected, because an attribute of a proxy object may start a computation.
     converts = any(callable(getattr(type(value), way, None)) for way in ("to_pandas", "__dataframe__"))
-    return "table" if (converts or elsewhere(value) is not None) and not isinstance(value, type) else None
+    return "table" if (converts or lazy_kind(value) is not None) and not isinstance(value, type) else None
 
 
 def _of_flyte(value: object) -> str:
@@ -119,7 +119,7 @@ async def _fetched(samples: Mapping[str, Any]) -> dict[str, Any]:
     from autocoder_jupyter.data.sampling import SECONDS
     from autocoder_jupyter.types.of_flyte import all_fetched
 
-    tell(Awaited(", ".join(samples), lambda: "fetched by Flyte", "interrupt to stop it"))
+    report_progress(Awaited(", ".join(samples), lambda: "fetched by Flyte", "interrupt to stop it"))
     return await all_fetched(samples, SECONDS, "Download it first with download_sync(), and pass File(…).")
 
 
@@ -179,7 +179,7 @@ def read_schema(schema: str | None, namespace: Mapping[str, Any]) -> str | None:
     if name not in namespace:
         texts = [key for key, value in namespace.items() if isinstance(value, str) and not key.startswith("_")]
         texts += schema_names(namespace)
-        raise InvalidRequest(f"--schema @{name}: there is no {name!r}.", hint=did_you_mean(name, texts, mark="@"))
+        raise InvalidRequest(f"--schema @{name}: there is no {name!r}.", hint=suggestion(name, texts, mark="@"))
     value = namespace[name]
     if not isinstance(value, str):
         raise InvalidRequest(f"--schema @{name}: {name!r} is {_a(value)}, neither a string nor a pandera schema.")
@@ -194,7 +194,7 @@ def data_names(namespace: Mapping[str, Any]) -> list[str]:
 def referred(name: str, namespace: Mapping[str, Any], declared: Mapping[str, str]) -> Any:
     """The value that `@name` stands for; None for a declared input that is not data."""
     if name not in namespace:
-        hint = did_you_mean(name, data_names(namespace), mark="@")
+        hint = suggestion(name, data_names(namespace), mark="@")
         raise InvalidRequest(
             f"There is no {name!r} in the notebook, and the request refers to @{name}.",
             hint=f"{hint} If it is not a variable, write @@{name}.".strip(),
@@ -237,7 +237,7 @@ def without_rows(samples: Mapping[str, Any]) -> tuple[str, ...]:
 def require_variable(name: str, expression: str, namespace: Mapping[str, Any]) -> None:
     """Require that the variable of `-s name=variable` exists; other expressions are not checked."""
     if expression.isidentifier() and expression not in namespace:
-        hint = did_you_mean(expression, data_names(namespace))
+        hint = suggestion(expression, data_names(namespace))
         raise InvalidRequest(f"-s {name}: there is no {expression!r} in the notebook.", hint=hint)
 
 

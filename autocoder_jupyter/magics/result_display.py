@@ -142,13 +142,13 @@ class NotebookCaller:
     def captured(self, variable: str) -> Any:
         """The value of a variable as it is now."""
         from autocoder_jupyter.data.capture import capture
-        from autocoder_jupyter.data.sources import elsewhere
+        from autocoder_jupyter.data.sources import lazy_kind
         from autocoder_jupyter.types.of_flyte import has_data_of_flyte
 
         if variable not in self._namespace:
             raise InvalidRequest(f"There is no {variable!r} in the notebook any more.", hint="Choose another variable.")
         value = self._namespace[variable]
-        is_elsewhere = elsewhere(value) is not None or has_data_of_flyte({variable: value})
+        is_elsewhere = lazy_kind(value) is not None or has_data_of_flyte({variable: value})
         return value if is_elsewhere else capture(value)  # the call fetches it, or computes it if it is small
 
     async def call(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:

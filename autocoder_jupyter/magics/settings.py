@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 # Suggestions for misspelled names
 
 
-def did_you_mean(word: str, known: Iterable[str], *, mark: str = "") -> str:
+def suggestion(word: str, known: Iterable[str], *, mark: str = "") -> str:
     """One line that suggests similar names, or else lists the known names; empty if there are none. Names may be those
     of columns or of folders, with any characters.
     """
@@ -119,7 +119,7 @@ def _checked(key: str, value: Any, where: str) -> Any:
     if option is None:
         written = key[:_LONGEST_KEY]
         raise InvalidRequest(
-            f"There is no setting {written!r}.", why=f"It is in {where}.", hint=did_you_mean(written, SETTINGS)
+            f"There is no setting {written!r}.", why=f"It is in {where}.", hint=suggestion(written, SETTINGS)
         )
     try:
         return option.checked(value)
@@ -385,7 +385,7 @@ def read_lab(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]
             continue
         option = SETTINGS.get(name)
         if option is None:
-            refused[name] = f"There is no setting {name!r}. {did_you_mean(name, SETTINGS)}".strip()
+            refused[name] = f"There is no setting {name!r}. {suggestion(name, SETTINGS)}".strip()
             continue
         try:
             usable[name] = option.checked(value)

@@ -207,7 +207,7 @@ class LiteLLMModel:
             except Exception as error:
                 if session.dialect.learn(error, offered):
                     continue
-                fault = faults.judge(error, self._config, session.litellm)
+                fault = faults.classify_error(error, self._config, session.litellm)
                 if isinstance(fault, ModelError):
                     raise fault from error
                 failures += 1

@@ -82,7 +82,7 @@ class TransientFault:
 
 
 class ResponseFault(Exception):
-    """A response without a complete answer. `judge` knows its meaning."""
+    """A response without a complete answer. `classify_error` knows its meaning."""
 
 
 class EndedEarly(ResponseFault):
@@ -113,7 +113,7 @@ class NoAnswer(ResponseFault):
     """The response was stopped at a limit, and nothing in it was an answer. The message says which limit."""
 
 
-def judge(error: Exception, config: ModelConfig, litellm: ModuleType) -> TransientFault | ModelError:
+def classify_error(error: Exception, config: ModelConfig, litellm: ModuleType) -> TransientFault | ModelError:
     """What an exception of a call means: a transient fault, or an error for the user."""
     if isinstance(error, EndedEarly):
         return TransientFault(_INCOMPLETE)

@@ -11,7 +11,7 @@ from typing import Any, Generic, Literal, Protocol, Self, TypeVar
 
 from autocoder_jupyter.calls.callable import Live
 from autocoder_jupyter.concurrency import background
-from autocoder_jupyter.concurrency.awaited import Awaited, Wait, tell
+from autocoder_jupyter.concurrency.awaited import Awaited, Wait, report_progress
 from autocoder_jupyter.contracts.sample_schema import schemas_of, sources_of
 from autocoder_jupyter.run.events import EndState
 from autocoder_jupyter.types import (
@@ -178,7 +178,7 @@ class Pending(Generic[R]):
         """Wait as `wait` does. Cancelling the waiter does not cancel the generation."""
         future = self._first if until_usable else self._future
         if not future.done() and not self.done and (awaited := self._awaited()) is not None:
-            tell(awaited)
+            report_progress(awaited)
         with background.interruptible():
             found = await background.outcome(future)
         return (self.usable or found) if until_usable else found

@@ -84,21 +84,21 @@ class Verified:
 
     Args:
         rests_on: what speaks for it, in a few words each.
-        lacks: what is missing or weak, in a few words each.
+        weaknesses: what is missing or weak, in a few words each.
     """
 
     rests_on: tuple[str, ...] = ()
-    lacks: tuple[str, ...] = ()
+    weaknesses: tuple[str, ...] = ()
 
     @property
     def start(self) -> str:
         """`verified` or `verified in part`."""
-        return "verified in part" if self.lacks else "verified"
+        return "verified in part" if self.weaknesses else "verified"
 
     @property
     def line(self) -> str:
         """`verified: 7 tests catch 10 of 12 code mutations · second opinion agrees on 2 of 2 outputs`."""
-        return f"{self.start}: {' · '.join((*self.rests_on, *self.lacks))}"
+        return f"{self.start}: {' · '.join((*self.rests_on, *self.weaknesses))}"
 
 
 def verified(evidence: Evidence, opinion: SecondOpinion | None, outputs: int, beside: tuple[str, ...] = ()) -> Verified:
@@ -106,10 +106,17 @@ def verified(evidence: Evidence, opinion: SecondOpinion | None, outputs: int, be
     tests = _tests(evidence, opinion)
     if TRIAL in beside and evidence.strength is None:
         tests = Verified(tests.rests_on, (f"{TRIAL} running",))
-    second = Verified(lacks=(RUNNING,)) if SECOND in beside and opinion is None else _opinion(opinion, outputs)
-    found = (tests, second, _user_checks(evidence), _probes(evidence.strength), Verified(lacks=evidence.remarks[:1]))
+    second = Verified(weaknesses=(RUNNING,)) if SECOND in beside and opinion is None else _opinion(opinion, outputs)
+    found = (
+        tests,
+        second,
+        _user_checks(evidence),
+        _probes(evidence.strength),
+        Verified(weaknesses=evidence.remarks[:1]),
+    )
     return Verified(
-        tuple(words for one in found for words in one.rests_on), tuple(words for one in found for words in one.lacks)
+        tuple(words for one in found for words in one.rests_on),
+        tuple(words for one in found for words in one.weaknesses),
     )
 
 
@@ -120,30 +127,30 @@ def _tests(evidence: Evidence, opinion: SecondOpinion | None) -> Verified:
     passed, strength = sum(outcome.outcome == "passed" for outcome in evidence.tests), evidence.strength
     examples, own, _ = _user_check_counts(evidence)
     if not passed and not examples and not own:
-        return Verified(lacks=("no tests",))
+        return Verified(weaknesses=("no tests",))
     tests = counted(passed, "test") if passed else "your tests"
     if strength is None:
         return Verified((tests,), ("tests not tried on mutated code",))
     if not strength.changes:
         is_missed = strength.ended != NO_CHANGE or opinion is None or opinion.state != "agree"
-        lacks = (f"tests not tried on mutated code: {strength.ended}",) if strength.ended and is_missed else ()
-        return Verified((tests,), lacks)
+        weaknesses = (f"tests not tried on mutated code: {strength.ended}",) if strength.ended and is_missed else ()
+        return Verified((tests,), weaknesses)
     verb = "catches" if passed == 1 else "catch"
     caught = f"{strength.noticed} of {counted(len(strength.changes), 'code mutation')}"
     if strength.is_weak:
-        return Verified(lacks=(f"{tests} {verb} only {caught}",))
+        return Verified(weaknesses=(f"{tests} {verb} only {caught}",))
     return Verified((f"{tests} {verb} {caught}",))
 
 
 def _opinion(opinion: SecondOpinion | None, outputs: int) -> Verified:
     if opinion is not None and opinion.state == "running":
-        return Verified(lacks=(RUNNING,))
+        return Verified(weaknesses=(RUNNING,))
     if opinion is None or opinion.state == "none":
-        return Verified(lacks=("no second opinion",))
+        return Verified(weaknesses=("no second opinion",))
     if opinion.state == "differ":
-        return Verified(lacks=("the second opinion differs",))
+        return Verified(weaknesses=("the second opinion differs",))
     if not opinion.compared and opinion.state == "not compared":
-        return Verified(lacks=("the second opinion could not be compared",))
+        return Verified(weaknesses=("the second opinion could not be compared",))
     agrees = f"second opinion agrees on {len(opinion.compared)} of {counted(outputs, 'output')}"
     parts = (counted(opinion.parts, "small part"),) if opinion.parts else ()
     return Verified((agrees, *parts)) if opinion.state == "agree" else Verified(parts, (agrees,))
@@ -169,4 +176,4 @@ def _probes(strength: Strength | None) -> Verified:
         return Verified()
     depends = (f"depends on {one.on}" for one in strength.dependences if one.differs)
     fails = (f"fails {counted(len(strength.dropped), 'further test')}",) if strength.dropped else ()
-    return Verified(lacks=(*depends, *(one.words for one in strength.broken), *fails))
+    return Verified(weaknesses=(*depends, *(one.words for one in strength.broken), *fails))

@@ -95,7 +95,7 @@ class CancellationToken:
 
 
 def _ignore(line: str) -> None:
-    """The `tell` of a build that nobody watches."""
+    """The `on_step` of a build whose steps are not shown."""
 
 
 @dataclass(frozen=True)
@@ -103,11 +103,11 @@ class BuildWatch:
     """Shows the steps of a build to whoever waits for it, and may cancel it.
 
     Args:
-        tell: called with a line before each slow step.
+        on_step: called with a line before each slow step.
         token: cancels the build and kills its processes.
     """
 
-    tell: Callable[[str], None] = _ignore
+    on_step: Callable[[str], None] = _ignore
     token: CancellationToken = field(default_factory=CancellationToken)
 
 
@@ -354,7 +354,7 @@ class TestSpec:
             tests. Program and tests could notice it, so it is not evidence for the program.
         other_stub: source of another stub. The tests that passed run on it too, in the same process.
         traceback: show the lines in which a test failed. Without them, failing tests take less time.
-        later: gives the tests, when they are there: it is called when pytest has started and waits for them. Source,
+        load: returns the tests once they are there. It is called when pytest has started and waits for them. Source,
             expected ids, `seconds` and the receivers are then those of its result. If it raises, nothing runs.
     """
 
@@ -369,7 +369,7 @@ class TestSpec:
     reuse: bool = False
     other_stub: str = ""
     traceback: bool = True
-    later: Callable[[], TestSpec] | None = None
+    load: Callable[[], TestSpec] | None = None
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,9 @@ from autocoder_jupyter.scaling.running import (
     Progress,
     begin,
     collect,
-    elsewhere,
     here,
     here_too,
+    in_executor,
     inputs_first,
     not_carried,
     pool_of,
@@ -134,6 +134,6 @@ class Map:
         if pool is None:
             collect(chunks, here(function, options, count), keep)
             return
-        submit = elsewhere(pool, function, options)
+        submit = in_executor(pool, function, options)
         collect(chunks, submit, keep, lost=lost)
         collect(map(calls, ([place] for place in alone)), submit, keep, lost=lost)

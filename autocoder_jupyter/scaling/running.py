@@ -31,7 +31,7 @@ from autocoder_jupyter.calls.call import (
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.concurrency import background
-from autocoder_jupyter.concurrency.awaited import remark
+from autocoder_jupyter.concurrency.awaited import add_warning
 from autocoder_jupyter.errors import (
     AutocodeError,
     EngineGone,
@@ -139,7 +139,7 @@ async def _batch(function: Function, options: CallOptions, calls: Sequence[Packe
     on_worker = WorkerTask(function, options, work)
     outcomes = await in_turn(options.name or f"{function.name}.map", on_worker, options, on_worker.done)
     for note in on_worker.notes:
-        remark(note)
+        add_warning(note)
     return outcomes
 
 
@@ -296,7 +296,7 @@ def _can_be_pickled(calls: Calls) -> bool:
     return True
 
 
-def elsewhere(pool: Any, function: Function, options: CallOptions) -> Submit:
+def in_executor(pool: Any, function: Function, options: CallOptions) -> Submit:
     """Computes chunks in an executor. Samples are sent only for inputs that the items and the arguments lack."""
     bare = replace(function.without_samples(), root=function.root.absolute())
     if options.output_dir is not None:

@@ -22,9 +22,9 @@ from autocoder_jupyter.data.sampling import MOST_COLUMNS
 from autocoder_jupyter.data.sources import (
     duckdb_reader,
     duckdb_schema,
-    elsewhere,
     ibis_schema,
     ibis_tables,
+    lazy_kind,
     native,
     parquet_dataset,
     polars_schema,
@@ -151,7 +151,7 @@ def source_of(value: Any) -> TableSource:
     if inner is not value:
         module = next(base.__module__ for base in type(value).__mro__ if base.__module__.startswith("narwhals"))
         return _wrapped(source_of(inner), sys.modules[module.removesuffix(".dataframe")].from_native)
-    kind = elsewhere(value)
+    kind = lazy_kind(value)
     known = _KINDS.get((kind.library, kind.type_name)) if kind else None
     if known is None:
         raise InvalidRequest(

@@ -184,14 +184,14 @@ class Tier:
     """One tier.
 
     Args:
-        lacks: what it does not protect.
+        gaps: what it does not protect.
         meets: the minimums that it meets, besides `any`.
         title: what it is as a minimum, on JupyterLab's settings page.
     """
 
     made_of: str
-    holds: str
-    lacks: str
+    protects: str
+    gaps: str
     meets: frozenset[str]
     title: str
 
@@ -243,7 +243,7 @@ def sandbox_line(sandbox: str, tier: str | None) -> str:
     if words is None:
         return sandbox and f"{sandbox}; its isolation was not recorded"
     name = sandbox if tier in (None, sandbox) else f"{sandbox}, tier {tier}"
-    return f"{name} ({words.made_of}): {words.holds}; {words.lacks}"
+    return f"{name} ({words.made_of}): {words.protects}; {words.gaps}"
 
 
 @dataclass(frozen=True)

@@ -167,7 +167,7 @@ def choice(parameter: str, value: Any, allowed: Sequence[str]) -> Any:
     if value not in allowed:
         raise InvalidRequest(
             f"{parameter} must be one of {', '.join(map(repr, allowed))}, not {quoted(value)}.",
-            hint=did_you_mean(value, allowed) if isinstance(value, str) else "",
+            hint=suggestion(value, allowed) if isinstance(value, str) else "",
         )
     return value
 
@@ -185,7 +185,7 @@ def record(parameter: str, value: Model | Mapping[str, Any], kind: type[Model]) 
     if unknown:
         raise InvalidRequest(
             f"{parameter} has no field {unknown[0]!r}.",
-            hint=did_you_mean(unknown[0], kind.model_fields) or f"Fields: {', '.join(kind.model_fields)}.",
+            hint=suggestion(unknown[0], kind.model_fields) or f"Fields: {', '.join(kind.model_fields)}.",
         )
     try:
         return kind.model_validate(dict(value))
@@ -363,7 +363,7 @@ def identifier(parameter: str, value: str) -> str:
     return value
 
 
-def did_you_mean(word: str, known: Collection[str]) -> str:
+def suggestion(word: str, known: Collection[str]) -> str:
     """`Did you mean …?`, or "" if no name is similar."""
     near = difflib.get_close_matches(word, [name for name in known if name != word], n=1, cutoff=0.5)
     return f"Did you mean {visible(near[0])}?" if near else ""

@@ -141,12 +141,14 @@ def test_the_error_of_a_call_shows_all_to_the_person() -> None:
     assert error.what == "growth ran, and its output monthly does not satisfy Monthly."
     assert (
         "x@example.org" in error.why
-        and "example.org" not in error.told
+        and "example.org" not in error.without_values
         and isinstance(error.failure_cases, pd.DataFrame)
         and len(error.failure_cases) >= 6
     )
     copy = pickle.loads(pickle.dumps(error))
-    assert str(copy) == str(error) and copy.name == "monthly" and copy.told == error.told
+    assert str(copy) == str(error) and copy.name == "monthly" and copy.without_values == error.without_values
+    with pytest.warns(DeprecationWarning, match="renamed to without_values"):
+        assert error.told == error.without_values
 
 
 @each(

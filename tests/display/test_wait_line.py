@@ -181,10 +181,10 @@ def test_work_on_the_background_thread_is_known_to_who_waits_for_it() -> None:
     wait = Wait()
 
     async def work() -> None:
-        from autocoder_jupyter.concurrency.awaited import tell
+        from autocoder_jupyter.concurrency.awaited import report_progress
 
-        tell(call("first"))
-        tell(call("then"))
+        report_progress(call("first"))
+        report_progress(call("then"))
 
     with wait.collect_progress():
         future = background.submit(work())

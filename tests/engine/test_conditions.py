@@ -390,7 +390,7 @@ async def test_a_time_bomb_is_verified_only_in_part(runner: Runner) -> None:
     script = {"plan": [PLAN], "code": [fenced(code)], "tests": [fenced(TESTS)]}
     produced = await runner.generate(script, settings={"effort": "normal", "second_opinion": "off"})
     line = verified(produced.report.evidence, None, 1)
-    assert produced.report.success and "depends on the date" in line.lacks
+    assert produced.report.success and "depends on the date" in line.weaknesses
 
 
 NUMBERED = CODE.replace("    return", "    sales = sales.loc[list(range(len(sales)))]\n    return")
@@ -451,7 +451,7 @@ async def test_what_the_plan_says_of_parts_is_tried_and_told(runner: Runner) -> 
     )
     assert one.smallest.count("'a'") == one.smallest.count("'b'") == 1
     line = verified(produced.report.evidence, None, 1)
-    assert line.lacks[-1] == one.words and "One is wrong." in told_of(produced)
+    assert line.weaknesses[-1] == one.words and "One is wrong." in told_of(produced)
     second = f'"""How it is read:\n"""\n\nOUTPUTS = {{"shares": "DataFrame"}}\n\n{code}'
     beside = {"effort": "normal", "second_opinion": "on", "max_iterations": 1, "cache": "disable"}
     told["second"] = [fenced(second)]
@@ -459,7 +459,7 @@ async def test_what_the_plan_says_of_parts_is_tried_and_told(runner: Runner) -> 
     report = produced.report
     assert report.success and report.evidence.strength is not None, produced.error
     assert not report.evidence.strength.broken, "a doubt about the plan is none about the function"
-    assert verified(report.evidence, report.second_opinion, 1).lacks == ()
+    assert verified(report.evidence, report.second_opinion, 1).weaknesses == ()
     assert "Two agreeing solutions contradict this." in told_of(produced)
 
 

@@ -57,18 +57,18 @@ def processes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found, test = list[str](), ChannelWorker.test
 
     def counted(worker: ChannelWorker, program: Program, tests: TestSpec, *, callee: Any) -> TestRun:
-        later = tests.later
+        load = tests.load
 
         def told() -> TestSpec:
-            assert later is not None
-            given = later()  # or nothing runs
+            assert load is not None
+            given = load()  # or nothing runs
             if callee is not None:
                 found.extend(["function", "began later"])
             return given
 
-        if later is None and callee is not None:
+        if load is None and callee is not None:
             found.append("function")
-        return test(worker, program, replace(tests, later=later and told), callee=callee)
+        return test(worker, program, replace(tests, load=load and told), callee=callee)
 
     monkeypatch.setattr(ChannelWorker, "test", counted)
     return found
@@ -148,7 +148,7 @@ async def test_a_process_that_ended_while_it_waited_is_replaced(
     test = ChannelWorker.test
 
     def ends(worker: ChannelWorker, program: Program, tests: TestSpec, *, callee: Any) -> TestRun:
-        if tests.later is not None:
+        if tests.load is not None:
             return TestRun((), 1, "It ended before it waited.", "", "", 0.0)
         return test(worker, program, tests, callee=callee)
 

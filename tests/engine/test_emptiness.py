@@ -91,4 +91,4 @@ async def test_a_function_that_everything_agrees_on_is_not_green_if_its_answer_i
     said = "Totals is empty on 6 rows of data. Look at the outputs before you rely on it."
     for shown in (card_html(state), card_text(state), document.render_text(Subject(report, "ready"))):
         assert said in shown
-    assert verified(report.evidence, report.second_opinion, 1).lacks[-1] == "totals is empty on 6 rows of data"
+    assert verified(report.evidence, report.second_opinion, 1).weaknesses[-1] == "totals is empty on 6 rows of data"

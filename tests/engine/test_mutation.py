@@ -117,7 +117,7 @@ async def test_a_function_of_which_no_change_matters_is_not_said_to_have_tests_t
     )
     found = strength(produced)
     assert found.changes == () and found.ended == "no small change of it gives another answer"
-    assert f"tests not tried on mutated code: {found.ended}" in verified(produced.report.evidence, None, 1).lacks
+    assert f"tests not tried on mutated code: {found.ended}" in verified(produced.report.evidence, None, 1).weaknesses
 
 
 COUNTS = '''\

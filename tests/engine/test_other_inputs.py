@@ -108,7 +108,7 @@ async def test_the_line_and_the_card_name_what_fails_and_success_stays(runner: R
     assert failed.startswith("the function raises IndexError with ")
     assert any(words.startswith("your check total >= 0 on ") for words in known)
     line = verified(produced.report.evidence, None, 1)
-    assert failed in line.lacks and "The function raises IndexError" in card_text(run_of(produced.report, "ready"))
+    assert failed in line.weaknesses and "The function raises IndexError" in card_text(run_of(produced.report, "ready"))
 
 
 TWICE = CODE.replace("    return", "    if len(sales) > 100:\n        return 0.0\n    return")
@@ -140,4 +140,4 @@ async def test_a_way_that_only_many_rows_take_is_told_unless_a_test_takes_it(
     assert bool(ways) is is_told
     if is_told:
         assert ways[0].startswith("line 5 (len(sales) > 100) takes a way that no test takes ")
-        assert ways[0] in verified(produced.report.evidence, None, 1).lacks
+        assert ways[0] in verified(produced.report.evidence, None, 1).weaknesses

@@ -49,7 +49,7 @@ async def test_what_was_declined_is_gone_without_and_the_way_out_is_said() -> No
     wanted = plan("libgomp1", "strange-daemon=1.2")
     assert await declined._system_packages(wanted) == await declined._system_packages(wanted) == ("libgomp1",)
     assert asked == [("apt:strange-daemon=1.2",)]
-    assert "-p apt:strange-daemon=1.2" in declined.way_out
+    assert "-p apt:strange-daemon=1.2" in declined.advice
 
 
 async def test_nobody_is_asked_where_there_are_no_debian_packages_or_somebody_agreed_before() -> None:

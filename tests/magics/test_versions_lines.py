@@ -19,7 +19,7 @@ from autocoder_jupyter.engine.prepare import request_record, settle_inputs
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.lab.messages import listed
 from autocoder_jupyter.lab.requests import VERSION_KEYS, answer
-from autocoder_jupyter.magics.settings import did_you_mean
+from autocoder_jupyter.magics.settings import suggestion
 from autocoder_jupyter.magics.versions import HEADINGS, VersionManager
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.types import (
@@ -255,7 +255,7 @@ def test_a_folder_with_a_hostile_name_writes_no_line_of_a_list_or_an_error(shell
     assert caught.value.hint == "Available: growth."
     shell.run("%autocode status")
     assert not re.search("profit|202e|3164|1b", shell.shown)
-    assert did_you_mean("a b", ["a\nb"]) == "Did you mean a\\nb?" and "\n" not in did_you_mean("zzz", ["a\nb"])
+    assert suggestion("a b", ["a\nb"]) == "Did you mean a\\nb?" and "\n" not in suggestion("zzz", ["a\nb"])
 
 
 @pytest.mark.parametrize(

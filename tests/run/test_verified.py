@@ -54,7 +54,7 @@ LINE = (
 
 def test_a_function_of_which_all_is_known_is_verified() -> None:
     found = verified(FULL, AGREES, 2)
-    assert found.line == LINE and not found.lacks
+    assert found.line == LINE and not found.weaknesses
 
 
 def test_card_and_terminal_have_the_same_line_and_another_colour_if_something_is_missing() -> None:
@@ -77,7 +77,7 @@ def test_the_inspector_and_a_saved_notebook_have_the_same_line_and_list_the_surv
 
 
 @each(
-    ("evidence", "opinion", "lacks"),
+    ("evidence", "opinion", "weakness"),
     [
         (FULL, None, "no second opinion"),
         (FULL, SecondOpinion(), "no second opinion"),
@@ -126,17 +126,17 @@ def test_the_inspector_and_a_saved_notebook_have_the_same_line_and_list_the_surv
         ),
     ],
 )
-def test_what_is_missing_or_weak_is_named(evidence: Evidence, opinion: SecondOpinion | None, lacks: str) -> None:
+def test_what_is_missing_or_weak_is_named(evidence: Evidence, opinion: SecondOpinion | None, weakness: str) -> None:
     found = verified(evidence, opinion, 2)
-    assert found.lacks == (lacks,) and found.line.startswith("verified in part: ")
+    assert found.weaknesses == (weakness,) and found.line.startswith("verified in part: ")
 
 
 def test_that_no_change_shows_what_the_tests_notice_counts_only_without_a_second_opinion() -> None:
     evidence = Evidence(tests=PASSED, strength=Strength(ended=NO_CHANGE))
-    assert verified(evidence, AGREES, 2).lacks == ()
+    assert verified(evidence, AGREES, 2).weaknesses == ()
     missed = f"tests not tried on mutated code: {NO_CHANGE}"
-    assert verified(evidence, None, 2).lacks == (missed, "no second opinion")
-    assert missed in verified(evidence, SecondOpinion(state="not compared"), 2).lacks
+    assert verified(evidence, None, 2).weaknesses == (missed, "no second opinion")
+    assert missed in verified(evidence, SecondOpinion(state="not compared"), 2).weaknesses
 
 
 def test_examples_tests_and_checks_of_the_user_are_counted_apart() -> None:
@@ -151,7 +151,7 @@ def test_examples_tests_and_checks_of_the_user_are_counted_apart() -> None:
 
 def test_another_time_zone_may_matter() -> None:
     strength = Strength(relations=(Invariant(name=ZONE, holds=False, where="a"),))
-    assert verified(Evidence(tests=PASSED, strength=strength), AGREES, 2).lacks == ()
+    assert verified(Evidence(tests=PASSED, strength=strength), AGREES, 2).weaknesses == ()
 
 
 def test_the_old_names_of_records_warn() -> None:

@@ -46,7 +46,7 @@ from autocoder_jupyter.engine.sandbox_session import SandboxSession
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.redaction.messages import Redaction
 from autocoder_jupyter.sandbox.protocol import Program, Worker
-from autocoder_jupyter.settings.parameters import did_you_mean
+from autocoder_jupyter.settings.parameters import suggestion
 from autocoder_jupyter.types import CheckOutcome, InputSpec
 from autocoder_jupyter.types.interface import DeclaredSplit, Split, SplitKind, demand
 from autocoder_jupyter.untrusted.visible import visible
@@ -450,7 +450,7 @@ def require_keys(split: DeclaredSplit, table: Any) -> None:
     names = [str(name) for name in table.columns] if isinstance(table, pd.DataFrame) else []
     for key in split.keys:
         if key not in names:
-            hint = did_you_mean(key, names) or f"Its columns: {', '.join(map(visible, names[:20])) or 'none'}."
+            hint = suggestion(key, names) or f"Its columns: {', '.join(map(visible, names[:20])) or 'none'}."
             what = f"--split {split.kind}:{','.join(map(visible, split.keys))}"
             raise InvalidRequest(f"{what}: {visible(split.input)} has no column {visible(key)!r}.", hint=hint)
 

@@ -16,7 +16,7 @@ from autocoder_jupyter.engines.claude import wire
 from autocoder_jupyter.errors import InvalidRequest, ModelError
 from autocoder_jupyter.models import catalogue, preflight
 from autocoder_jupyter.models import response as model_response
-from autocoder_jupyter.models.faults import NoAnswer, Silent, TransientFault, WebPage, judge
+from autocoder_jupyter.models.faults import NoAnswer, Silent, TransientFault, WebPage, classify_error
 from autocoder_jupyter.models.protocol import AnswerLimits, ModelConfig
 from autocoder_jupyter.models.response import IncomingAnswer
 from autocoder_jupyter.types import Usage
@@ -70,7 +70,7 @@ class Refusal(Exception):
     def __init__(self, message: str, status: int | None = None, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
         self.status_code = status
-        self.litellm_response_headers = headers or {}  # `judge` reads the time to wait from this attribute
+        self.litellm_response_headers = headers or {}  # `classify_error` reads the time to wait from this attribute
 
 
 class Service:
@@ -136,7 +136,7 @@ class Service:
         """The meaning of a refusal or another fault: a transient one, or an error for the user."""
         if isinstance(fault, Refusal) and fault.status_code is None:
             return TransientFault("no connection to the service")
-        return judge(fault, self.config, litellm)
+        return classify_error(fault, self.config, litellm)
 
 
 async def _refusal(response: httpx.Response) -> Refusal:

@@ -18,7 +18,7 @@ from autocoder_jupyter.magics.codemode.reading import ToolOption
 from autocoder_jupyter.magics.notebook import Notebook, is_code_result, is_result
 from autocoder_jupyter.magics.progress import TerminalProgress
 from autocoder_jupyter.magics.references import MOST_OTHERS, collect_samples, kind_of
-from autocoder_jupyter.magics.settings import Settings, did_you_mean
+from autocoder_jupyter.magics.settings import Settings, suggestion
 from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.run.record import Steps
 from autocoder_jupyter.run.tracker import RunTracker
@@ -85,8 +85,7 @@ def earlier_of(notebook: Notebook, name: str | None) -> EarlierRun | None:
         raise InvalidRequest(f"{name} is a function, not a conversation.", hint=f"Pass it as a tool: --tool {name}.")
     raise InvalidRequest(
         f"There is no conversation named {name!r} to continue.",
-        hint=did_you_mean(name, conversations(notebook))
-        or "Start one: a cell with --mode tools and without --continue.",
+        hint=suggestion(name, conversations(notebook)) or "Start one: a cell with --mode tools and without --continue.",
     )
 
 
@@ -269,14 +268,14 @@ def is_tool(value: object) -> bool:
 def _found(name: str, namespace: Mapping[str, Any]) -> Callable[..., Any]:
     first, *attributes = name.split(".")
     if first not in namespace:
-        hint = did_you_mean(first, tool_names(namespace))
+        hint = suggestion(first, tool_names(namespace))
         raise InvalidRequest(f"--tool {name}: there is no {first!r} in the notebook.", hint=hint)
     value = namespace[first]
     for number, attribute in enumerate(attributes, 1):
         if not hasattr(value, attribute):
             owner = ".".join((first, *attributes[: number - 1]))
             public = [known for known in dir(value) if not known.startswith("_")]
-            raise InvalidRequest(f"--tool {name}: {owner} has no {attribute!r}.", hint=did_you_mean(attribute, public))
+            raise InvalidRequest(f"--tool {name}: {owner} has no {attribute!r}.", hint=suggestion(attribute, public))
         value = getattr(value, attribute)
     if isinstance(value, type) or not callable(value):
         kind = "a class" if isinstance(value, type) else f"of the type {type(value).__name__}"

@@ -21,7 +21,7 @@ from autocoder_jupyter.magics.notebook import (
     is_code_result,
     versions_of,
 )
-from autocoder_jupyter.magics.settings import did_you_mean
+from autocoder_jupyter.magics.settings import suggestion
 from autocoder_jupyter.magics.versions import require_idle
 from autocoder_jupyter.view import markup
 
@@ -32,7 +32,7 @@ def run_line(notebook: Notebook, line: str) -> None:
     name = "help" if words[0] in ("-h", "--help") else words[0]
     command = SUBCOMMANDS.get(name)
     if command is None:
-        hint = did_you_mean(name, SUBCOMMANDS)
+        hint = suggestion(name, SUBCOMMANDS)
         raise InvalidRequest(
             f"There is no %autocode {name}.", hint=f"{hint} A cell magic has two percent signs: %%autocode."
         )

@@ -19,7 +19,7 @@ from autocoder_jupyter.magics.line import SUBCOMMANDS
 from autocoder_jupyter.magics.notebook import Notebook, versions_of
 from autocoder_jupyter.magics.options import SETTINGS
 from autocoder_jupyter.magics.permissions import FolderPermissions, collected, permission_rows
-from autocoder_jupyter.magics.settings import NAME, did_you_mean
+from autocoder_jupyter.magics.settings import NAME, suggestion
 from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.trust import agree, withdraw
 from autocoder_jupyter.untrusted.visible import visible
@@ -394,7 +394,7 @@ def help(notebook: Notebook, arguments: Arguments) -> None:
     name = arguments.positional[0].removeprefix("%autocode").strip()
     command = SUBCOMMANDS.get(name)
     if command is None:
-        raise InvalidRequest(f"There is no %autocode {name}.", hint=did_you_mean(name, SUBCOMMANDS))
+        raise InvalidRequest(f"There is no %autocode {name}.", hint=suggestion(name, SUBCOMMANDS))
     print(subcommand_help(command))
 
 

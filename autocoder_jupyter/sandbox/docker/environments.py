@@ -170,7 +170,7 @@ def _build(engine: DockerEngine, base: Base, recipe: Recipe, watch: BuildWatch) 
                 target,
             )
             context.seek(0)
-            watch.tell(f"building {recipe.name}")
+            watch.on_step(f"building {recipe.name}")
             _run_build(engine, recipe, context, watch)
 
 
@@ -267,7 +267,7 @@ def _run_build(engine: DockerEngine, recipe: Recipe, context: IO[bytes], watch: 
                 if layer := _LAYER_ID.match(line):
                     made.append(layer[1])
                 elif line.startswith("Step "):
-                    watch.tell(line[:100])
+                    watch.on_step(line[:100])
     except BuildFailed as failure:
         _remove_layers(engine, made)
         raise apt_error(str(failure), failure.output) from None

@@ -113,14 +113,14 @@ def pull(engine: DockerEngine, name: str, watch: BuildWatch = UNWATCHED) -> None
     from docker.errors import APIError
     from docker.utils import parse_repository_tag
 
-    watch.tell(f"pulling {name}")
+    watch.on_step(f"pulling {name}")
     repository, tag = parse_repository_tag(name)
     client = engine.client(PULL_SECONDS)
     try:
         with hanging_up(client, watch.token):
             for line in progress_lines(client.pull(repository, tag or "latest", stream=True, decode=True)):
                 if "Pull complete" in line or "Downloaded" in line:
-                    watch.tell(line)
+                    watch.on_step(line)
     except (APIError, BuildFailed) as error:
         why = str(getattr(error, "explanation", None) or error)
         raise SandboxUnavailable(
@@ -146,7 +146,7 @@ def push(
             f"The environment variable {secret} does not hold user:password for the registry.",
             hint=f"Set {secret}, or leave registry_secret out.",
         )
-    watch.tell(f"pushing {name}")
+    watch.on_step(f"pushing {name}")
     repository, tag = parse_repository_tag(name)
     client = engine.client(PULL_SECONDS)
     try:

@@ -173,7 +173,7 @@ def lock(
     cached = _cached_lock_file(spec.python_version, platform, (*bases[0], *wanted, *spec.pinned))
     if found := _read_lock(cached):
         return found
-    watch.tell(f"resolving {', '.join(wanted) or 'the base packages'}")
+    watch.on_step(f"resolving {', '.join(wanted) or 'the base packages'}")
     for base in bases:
         try:
             resolved = _resolve((*base, *wanted), spec.python_version, platform, wanted, watch)
@@ -199,7 +199,7 @@ def install_target(
 ) -> None:
     """Install a lock into a folder, also for another Python or platform than that of this machine."""
     check_pins(lock)
-    watch.tell(f"installing {len(lock)} packages")
+    watch.on_step(f"installing {len(lock)} packages")
     run_uv(
         [
             *INSTALL,
@@ -233,7 +233,7 @@ def _hashed(spec: EnvironmentSpec, platform: str | None, watch: BuildWatch) -> t
     cached = _cached_lock_file(spec.python_version, platform, ("exactly", *versions))
     if found := _read_lock(cached):
         return found
-    watch.tell("looking up the hashes of the packages")
+    watch.on_step("looking up the hashes of the packages")
     resolved = _resolve(versions, spec.python_version, platform, versions, watch)
     locked = tuple(line for line in resolved if pin_of(line) in versions)
     _write_lock(cached, locked)

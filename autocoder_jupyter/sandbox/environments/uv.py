@@ -336,14 +336,14 @@ def run_uv(
     """Run uv and return its standard output. If the network fails, uv runs again with only its cache."""
     done = _run(arguments, input, watch.token)
     if done.returncode and _is_network_failure(done.stderr):
-        watch.tell("the package index does not answer; trying with the packages of the cache")
+        watch.on_step("the package index does not answer; trying with the packages of the cache")
         offline = _run([*arguments, "--offline"], input, watch.token)
         if not offline.returncode:
             return offline.stdout
     if done.returncode:
         raise package_error(done.stderr, suspects)
     for pin, reason in _YANKED.findall(done.stderr[:_LONGEST_COMPLAINT]):
-        watch.tell(f"{WITHDRAWN}{pin}{f', because: {reason[:200]}' if reason else ''}")
+        watch.on_step(f"{WITHDRAWN}{pin}{f', because: {reason[:200]}' if reason else ''}")
     return done.stdout
 
 

@@ -180,10 +180,10 @@ class Testing:
         longest: seconds that the run may take, if the tests do not say that.
 
     Attributes:
-        tests: the tests; of those that come later, what they are then.
+        tests: the tests; of those that are loaded later, the loaded ones.
         verdicts: receives the reports.
         allowed: seconds that the run may take.
-        started: when it has started, by the monotonic clock. Of tests that come later, when they came.
+        started: when it has started, by the monotonic clock. Of tests that are loaded later, when they were.
         name: 32 bytes. Requests with the same name may share a process.
         request: the next request to the worker of the tests.
     """
@@ -200,7 +200,7 @@ class Testing:
         self._callee = callee
         self._folder = folder
         self._longest = longest
-        self._later = tests.later
+        self._load = tests.load
         self._is_waited_for = False
         self._reuse = tests.reuse
         self._call: Packed | None = None
@@ -209,7 +209,7 @@ class Testing:
         own = {key: value for key, value in program_json(program).items() if key not in ("code", "env")}
         stubs = [program.code, *([tests.other_stub] if tests.other_stub else [])] if callee is None else []
         asked = {"until_failure": tests.until_failure, "traceback": tests.traceback, "stays": tests.reuse}
-        wanted = {"tests": tests.source, "later": self._later is not None, "stubs": stubs, **asked}
+        wanted = {"tests": tests.source, "later": self._load is not None, "stubs": stubs, **asked}
         request = {**own, "kind": "test", **wanted, "payload": 0}
         self.name = program_digest(request) if tests.reuse else secrets.token_bytes(32)
         self.request: list[Any] = [pack(request)]
@@ -240,16 +240,16 @@ class Testing:
             raise Malformed("a frame behind a call")
         if header["kind"] == "call" and self._callee is not None:
             self._call = _arguments(self._program, header, payload)
-        elif header["kind"] == "waiting" and self._later is not None:
+        elif header["kind"] == "waiting" and self._load is not None:
             self._is_waited_for = True
         else:
             self.verdicts.take(header, payload)
 
     def advance(self) -> bool:
         """Put what the worker needs into `request`: the outcome of a call, or the tests. False if it needs nothing."""
-        if self._is_waited_for and self._later is not None:
-            self._begin(self._later())
-            self._later, self._is_waited_for = None, False
+        if self._is_waited_for and self._load is not None:
+            self._begin(self._load())
+            self._load, self._is_waited_for = None, False
             self.request = [pack({"kind": "tests", "tests": self.tests.source, "payload": 0})]
             return True
         call, self._call = self._call, None

@@ -27,7 +27,7 @@ class TalkativeWorker(Worker):
         return CallOutcome({"x": 1}, {}, (), "out correct-horse", "err correct-horse", 0.0)
 
     def test(self, program: Program, tests: TestSpec, **_: Any) -> TestRun:
-        tests = tests.later() if tests.later is not None else tests
+        tests = tests.load() if tests.load is not None else tests
         if tests.on_report is not None:
             tests.on_report(CASE)
         return TestRun((TOLD,), 1, "output correct-horse", "collecting correct-horse", "", 0.0)
@@ -91,7 +91,7 @@ def test_a_call_says_no_secret() -> None:
 def test_a_test_run_says_no_secret_neither_at_once_nor_at_its_end() -> None:
     heard: list[TestOutcome] = []
     tests = TestSpec("", (), on_report=heard.append)
-    for spec in (tests, TestSpec("", (), later=lambda: tests)):
+    for spec in (tests, TestSpec("", (), load=lambda: tests)):
         run = RedactingWorker(TalkativeWorker(), SECRETS).test(PROGRAM, spec, callee=None)
         assert [(case.id, case.message) for case in heard] == [("test_x[<TOKEN>]", "got <LONG_TOKEN>")]
         assert run.outcomes == (TOLD.model_copy(update={"message": "test_x[<TOKEN>]: got <LONG_TOKEN>"}),)
