@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.engine.generation import GenerationState
-from autocoder_jupyter.engine.sandbox_session import Waiting
+from autocoder_jupyter.engine.sandbox_session import DeferredWork
 from autocoder_jupyter.engine.tests import TestSuite, read_suite, without_tests
 from autocoder_jupyter.sandbox.host.packing import program_digest, program_json
 from autocoder_jupyter.sandbox.host.replies import CallAnswer
@@ -151,7 +151,7 @@ class Wanted:
     counts: bool = False
 
 
-WaitingTests = Waiting[Wanted, TestRun]
+WaitingTests = DeferredWork[Wanted, TestRun]
 """A process in which pytest has started, and waits for tests."""
 
 

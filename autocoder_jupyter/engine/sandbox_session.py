@@ -309,7 +309,7 @@ Input = TypeVar("Input")
 Result = TypeVar("Result")
 
 
-class Waiting(Generic[Input, Result]):
+class DeferredWork(Generic[Input, Result]):
     """Work that is set up and waits for its input. Whoever makes it calls `start` or `cancel`.
 
     Args:

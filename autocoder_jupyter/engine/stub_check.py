@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.engine.programs import program_text
-from autocoder_jupyter.engine.sandbox_session import SandboxSession, Waiting
+from autocoder_jupyter.engine.sandbox_session import DeferredWork, SandboxSession
 from autocoder_jupyter.engine.tests import TestSuite, test_spans, without_tests
 from autocoder_jupyter.sandbox.protocol import Environment, Program, TestSpec, Worker
 from autocoder_jupyter.types import CodePlan
@@ -98,7 +98,7 @@ class StubRuns:
         return await self._session.work(job)
 
 
-WaitingStubs = Waiting[tuple[str, Sequence[str]], tuple[_Ids, _Ids]]
+WaitingStubs = DeferredWork[tuple[str, Sequence[str]], tuple[_Ids, _Ids]]
 """A process in which pytest has started, and waits for tests that are run on stubs."""
 
 
