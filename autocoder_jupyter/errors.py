@@ -222,7 +222,7 @@ class SandboxCrash(SandboxError):
 
 def brief_error(error: Exception) -> str:
     """The first sentence of an error; only the type of one that is not ours, whose message may contain values."""
-    return error.what if isinstance(error, AutocodeError) else f"There was an unforeseen {type(error).__name__}."
+    return error.what if isinstance(error, AutocodeError) else f"An unexpected {type(error).__name__} occurred."
 
 
 def was_killed(error: Exception) -> bool:

@@ -86,7 +86,8 @@ class Constructor(AgentConfig):
             resources: cores and memory of every sandbox: `Resources(cpu=2, memory="4Gi")` or the same as a dict.
             skip_tests: write no tests and run none.
             effort: what is done to find out how much the tests of a function are worth: `quick`, nothing; `normal`, a
-                second solution, small changes of the code, and more tests if they notice too few; `high`, more changes.
+                second solution, mutation testing, and more tests if too few mutations are caught; `high`, more
+                mutations.
             second_opinion: `on` has an independent second solution written and compared with the function; `auto` does
                 so unless the effort is `quick`.
             cache: `auto` replays model answers from the journal, `override` asks again, `disable` records nothing.

@@ -269,6 +269,6 @@ def _group_hint(function: Function, value: Any) -> tuple[str, str]:
     if "name" not in vars(value):
         return "", "Bring the frame into that form, or run the cell again with the new one."
     return (
-        "pandas leaves the columns that are grouped by out of the groups that groupby(…).apply gives to a function.",
+        "groupby(…).apply leaves the grouping columns out of the groups that it passes to a function.",
         f"Choose the columns: df.groupby(…)[list(df.columns)].apply({function.name})",
     )

@@ -105,7 +105,7 @@ def _table_bytes(table: Any) -> bytes:
 
 
 class NoUserToAsk(Exception):
-    """The user cannot be asked after all, for example at the end of input. This is no decision."""
+    """The user cannot be asked after all, for example at the end of input. This is not a decision."""
 
 
 Approve = Callable[[ApprovalRequest], "Awaitable[Decision] | Decision"]
@@ -181,7 +181,7 @@ class ToolFailed(Exception):
 
 
 class _Denied(ToolFailed):
-    """A call was not made, because nobody could be asked."""
+    """A call was not made, because there was no user to ask."""
 
 
 @dataclass

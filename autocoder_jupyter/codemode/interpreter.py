@@ -1,7 +1,7 @@
 """The sandbox of code mode as the kernel sees it: two processes, one of Monty and a small one that drives it.
 
 Monty's library builds the values of a program without releasing the GIL, and a few thousand numbers of the same hash
-take it seconds. It therefore runs in a process of its own (`interpreter_process`), and the kernel gets checked JSON.
+take it seconds. It therefore runs in its own process (`interpreter_process`), and the kernel gets checked JSON.
 
 All functions here block and must run on one thread that is not the loop's.
 """

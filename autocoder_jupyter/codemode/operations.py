@@ -391,7 +391,7 @@ def has_many_cells(column: pd.Series[Any], least: int) -> bool:
 
 
 def separated(table: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """These columns, each sorted on its own. Columns that are no numbers keep their order, as only counts are shown."""
+    """These columns, each sorted on its own. Columns without numbers keep their order, as only counts are shown."""
     import pandas as pd
 
     columns = {name: table[name] for name in names}

@@ -26,7 +26,7 @@ MOST_PAIRS = 10_000
 """If more pairs of a lacking and a new column are possible, none is searched. The record of a table is not trusted."""
 
 LONGEST = 200
-"""Characters. Longer names are no candidates: to compare them takes time with the square of their length."""
+"""Characters. Longer names are not compared: the time grows with the square of their length."""
 
 
 def renamed(table: Any, renames: Mapping[str, str]) -> tuple[Any, dict[str, str]]:
@@ -101,7 +101,7 @@ def likely_renames(
 
 
 def _text(written: str) -> str | None:
-    """The name that a literal spells; None if it is no text, masked, or too long."""
+    """The name that a literal spells; None if it is not a string, masked, or too long."""
     if len(written) > LONGEST:
         return None
     try:

@@ -202,7 +202,7 @@ class TableText:
         return lines
 
     def _sheet_lines(self) -> Iterable[str]:
-        """Rows that are no data. Their texts are shown completely, because a note decides how the others are read."""
+        """Rows that are not data. Their texts are shown completely, because a note decides how the others are read."""
         sheet = self._view.profile.sheet
         if sheet.header is not None:
             names = ", ".join(self._value(text) for _, text in sheet.names) if self._share == "rows" else ""

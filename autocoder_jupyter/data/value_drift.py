@@ -47,7 +47,7 @@ _PARTS = np.arange(1, 10) / 10
 Kind = Literal["number", "time", "text", "other"]
 _Share = Annotated[float, Field(ge=0, le=1)]
 _Rows = Annotated[int, Field(ge=0, le=2**53)]
-"""A record is not trusted, and a number that is no float would stop every call."""
+"""A record is not trusted, and a number that is not a float would stop every call."""
 
 
 class ColumnValues(BaseModel):
@@ -205,7 +205,7 @@ def _column(label: str, column: pd.Series[Any], seen: SampledColumn) -> ColumnVa
     if seen.may_be_key and not seen.missing and len(np.unique(present)) == seen.rows:
         figures["unique"] = seen.rows == len(column) or bool(column.is_unique)
     if figures.get("unique"):
-        return ColumnValues(**figures)  # the numbers of later orders are higher, which is no difference
+        return ColumnValues(**figures)  # the numbers of later orders are higher, which is not a difference
     if seen.kind in ("number", "time") and len(present) >= LEAST_ROWS and not _is_private(present, seen.kind):
         edges, ordered = np.unique(np.quantile(present, _PARTS, method="higher")), np.sort(present)
         figures |= {
@@ -387,7 +387,7 @@ class _Comparison:
         if low is None or high is None:
             return
         is_time, span = then.kind == "time", high - low
-        margin = max(span, 86_400.0) if is_time else 0.0  # new rows have later dates, which is no difference
+        margin = max(span, 86_400.0) if is_time else 0.0  # new rows have later dates, which is not a difference
         negative = float(np.mean(present < 0)) if low >= 0 and not is_time else 0.0
         if negative > _UNSEEN / recorded:
             words = f"is below 0 in {percent(negative)} of the rows, down to {_number(present.min())}"

@@ -26,7 +26,7 @@ logger = redacting_logger(__name__)
 
 # Updates
 #
-# A card is updated on a thread of its own, at most four times a second, and at once where a user waits.
+# A card is updated on its own thread, at most four times a second, and at once where a user waits.
 
 UPDATE_SECONDS = 0.25
 """Minimum time between two updates."""
@@ -204,7 +204,7 @@ def is_unverified(state: Shown) -> bool:
 
 # Outputs by mime type
 #
-# Our lab extension renders two types of its own; other front ends use the standard types.
+# Our lab extension renders two types that only it knows; other front ends use the standard types.
 #
 # An output can be older than the run that it shows: a page is reloaded, a notebook is saved while a job runs, a kernel
 # ends. So a card names its run and its progress, and our page can then show what became of the run.

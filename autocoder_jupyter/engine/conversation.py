@@ -32,7 +32,7 @@ class Conversation:
     Args:
         budget: allows each request, and is charged for it.
         emit: gets events for streamed text, retries and tokens.
-        record: keeps a question for whose answer nobody waits any more; see `Journal.add_stopped`.
+        record: keeps a question whose answer is no longer awaited; see `Journal.add_stopped`.
 
     Attributes:
         exchanges: all exchanges so far.

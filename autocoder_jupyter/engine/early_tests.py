@@ -44,7 +44,7 @@ PATIENCE = 0.5
 
 
 class EarlyCalls:
-    """The answers that nobody has taken yet, by program and arguments."""
+    """The answers that were not taken yet, by program and arguments."""
 
     def __init__(self) -> None:
         self._answers: dict[bytes, deque[Future[CallAnswer]]] = defaultdict(deque)

@@ -98,7 +98,7 @@ class GenerationPackages:
         return None
 
     async def provide_early(self, plan: CodePlan, sources: tuple[str, ...]) -> bool:
-        """Build the environment of code whose tests are still written, if nobody must be asked for that.
+        """Build the environment of code whose tests are still written, if that needs no consent.
 
         An attempt that begins meanwhile waits for it: it needs the same packages, if its tests need no others.
         """
@@ -116,7 +116,7 @@ class GenerationPackages:
     async def beside(self, code: str) -> Environment | None:
         """The environment of another solution; None if that of the function has all that it needs.
 
-        Nobody is asked for consent, because a second opinion is not worth a question.
+        The user is not asked for consent, because a second opinion is not worth a question.
 
         Raises:
             PackageError: it needs a package that is not well known, or cannot be installed.

@@ -146,7 +146,7 @@ async def show_outputs(state: GenerationState, sample: SampleRun | None, *, is_v
 
 
 class FirstRun:
-    """The run of the first code, if nobody must be asked whether its packages may be installed.
+    """The run of the first code, if its packages need no consent.
 
     Args:
         state: the state of the generation. The run begins when it has code.

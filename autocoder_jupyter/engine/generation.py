@@ -155,7 +155,7 @@ class GenerationSetup:
 
     @property
     def hidden_values(self) -> dict[str, str]:
-        """The values of secrets and variables by name. Nobody sees them."""
+        """The values of secrets and variables by name. They are never shown."""
         return hidden_values(secret_values(self.config.secrets), self.config.env_vars)
 
     @property

@@ -282,7 +282,7 @@ class Journal(RunJournal):
         self._append({"kind": "step", "step": step, "key": key, "outcome": dict(outcome)})
 
     def add_stopped(self, exchange: Exchange) -> None:
-        """Record a question for whose answer nobody waits any more, for the conversation. It is never replayed."""
+        """Record a question whose answer is no longer awaited, for the conversation. It is never replayed."""
         self._append({"kind": STOPPED, "exchange": exchange.model_dump(mode="json")})
 
     def _append(self, entry: Mapping[str, Any]) -> None:

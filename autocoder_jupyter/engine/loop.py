@@ -399,7 +399,7 @@ def _final_choices(choices: tuple[TestChoice, ...], before: str, now: str) -> tu
 
 
 def _rederived(choice: TestChoice) -> TestChoice:
-    return choice.model_copy(update={"fate": "changed", "reason": "It did not hold, and was derived anew."})
+    return choice.model_copy(update={"fate": "changed", "reason": "It failed, and was derived again."})
 
 
 async def _output_changes(

@@ -134,7 +134,7 @@ def _short(text: object) -> str:
 
 
 async def _answers(setup: GenerationSetup, questions: tuple[PlanQuestion, ...]) -> tuple[str, ...]:
-    """The recorded answers, or those that the user gives now; () if there is nobody to ask."""
+    """The recorded answers, or those that the user gives now; () if there is no user to ask."""
     journal = setup.services.journal
     key = content_key(setup.request.prompt, setup.request.wishes, [question.model_dump() for question in questions])
     recorded = journal.find_step(_STEP, key) if setup.config.cache == "auto" else None

@@ -242,7 +242,7 @@ class SandboxSession:
     async def command(self, command: str, files: Mapping[str, bytes], seconds: float) -> CommandOutcome:
         """Run a shell command on these files; see `work`.
 
-        It has no network, even if the function may have one, because nobody has reviewed the command.
+        It has no network, even if the function may have one, because the command was not reviewed.
         """
         return await self._work(
             (None,), lambda workers: workers[0].command(command, files, seconds=seconds), network=False

@@ -218,7 +218,7 @@ EDITED = "edited by you"
 
 
 def edited_draft(edit: EditedVersion) -> Draft:
-    """The user's edit as a draft. It is only tested: nobody but the user changes it.
+    """The user's edit as a draft. It is only tested: only the user changes it.
 
     Raises:
         InvalidRequest: the edit cannot run; the message says why.

@@ -394,7 +394,7 @@ class _Walk:
 
     def _matched_table(self, path: Path, one: Any, other: Any) -> None:
         measured = sum(map(is_measured, (column for _, column in one.items())))
-        if measured and one.equals(other):  # the usual case, in a tenth of the time; measured numbers are no keys
+        if measured and one.equals(other):  # the usual case, in a tenth of the time; measured numbers are not keys
             self.compared += measured * len(one)
             return
         columns = matched_columns(one, other, self.leniency)

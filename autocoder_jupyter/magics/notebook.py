@@ -308,7 +308,7 @@ def find_waiting(notebook: Notebook, name: str) -> tuple[NotebookJob, tuple[str,
     job = find_job(notebook, name)
     packages = tuple(job.pending_approval or ())
     if not packages:
-        raise InvalidRequest(f"{name} waits for no approval; it is {job.state.replace('_', ' ')}.")
+        raise InvalidRequest(f"{name} is not waiting for approval; it is {job.state.replace('_', ' ')}.")
     return job, packages
 
 

@@ -159,7 +159,7 @@ def _risk_of_key(variable: str, values: Mapping[str, Any]) -> str:
     else:
         where = "the address in api_base" if "api_base" in values else "the service of the model"
     goes = f"the value of this environment variable is sent to {where}, as the key"
-    return goes if belongs_to_provider(variable) else f"{goes}; it belongs to no provider of models"
+    return goes if belongs_to_provider(variable) else f"{goes}; it is not the variable of a known model provider"
 
 
 def _shown(value: Any) -> str:

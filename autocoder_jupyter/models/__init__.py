@@ -1,6 +1,6 @@
 """The language model: requests, structured answers, cost, replay.
 
-Nothing else imports litellm. It runs in a process of its own, because its import takes seconds. The package may import
+Nothing else imports litellm. It runs in its own process, because its import takes seconds. The package may import
 `data` and what is below it, and no module that `%load_ext` imports may import more than `spawn`.
 
 - `protocol`: the interface: models, questions, meters, listeners, keys

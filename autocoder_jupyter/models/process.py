@@ -1,4 +1,4 @@
-"""The models in a process of their own, which imports litellm while the kernel does other work.
+"""The models in their own process, which imports litellm while the kernel does other work.
 
 The import takes seconds, and holds the GIL of the process that does it. Here a kernel starts a second process and goes
 on; it asks questions over a pipe, and gets pieces of the answer, pauses and the questions about the budget back. The
@@ -248,7 +248,7 @@ class _Loading:
             self._report(True)
 
     def end(self) -> None:
-        """The import has ended, or nobody waits for it."""
+        """The import has ended, or it is no longer awaited."""
         report, self._report = self._report, None
         if report is not None:
             report(False)

@@ -128,7 +128,7 @@ class Listener:
 
 
 SILENT: Listener = Listener()
-"""For questions that nobody follows."""
+"""For questions whose answer is not followed."""
 
 
 # Schemas of answers: as text for the prompt, and as a strict JSON schema for the request

@@ -64,7 +64,7 @@ def read_answer(body: bytes) -> PlainAnswer | None:
 
 
 def page_title(body: bytes) -> str | None:
-    """The title of an HTML page, "" if it has none; None if the response is no HTML page."""
+    """The title of an HTML page, "" if it has none; None if the response is not HTML."""
     if not _PAGE.match(body[:1000]):
         return None
     title = _TITLE.search(body[:_TITLE_WITHIN])
@@ -617,7 +617,7 @@ class _SingleIterator(AsyncIterator[Any]):
     """A stream with one iterator for all its pieces.
 
     litellm asks for a new one for each piece. That of OpenAI's client is a generator each time, and the event loop
-    closes it in a task of its own: half of the processor time of an answer.
+    closes it in its own task: half of the processor time of an answer.
     """
 
     def __init__(self, stream: AsyncIterable[Any]) -> None:

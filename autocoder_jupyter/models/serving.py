@@ -31,7 +31,7 @@ def serve() -> None:
     source, sink = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
-    os.dup2(nothing, 1)  # what a library prints is no message
+    os.dup2(nothing, 1)  # what a library prints is not a message
     try:
         _Server(source, sink).run()
     finally:

@@ -19,7 +19,7 @@ serve()
 
 _lock = threading.Lock()
 _early: tuple[int, subprocess.Popen[bytes]] | None = None
-"""A process that nobody uses yet, and the one that started it."""
+"""A process that is not used yet, and the one that started it."""
 
 
 def spawn() -> subprocess.Popen[bytes]:

@@ -34,7 +34,7 @@ class ToolCall:
         ask, effects: the marks of the tool.
         call: the id of the call in the events.
         waits: whether the user is asked about it now.
-        allowed: what the user decided about it; None if nobody was asked.
+        allowed: what the user decided about it; None if the user was not asked.
         recorded: whether the user was asked because the code, or the conversation before it, comes from a record.
         asked: the complete arguments, for the user who decides. They are removed after the decision.
     """

@@ -113,7 +113,7 @@ _OPINIONS = {
 """The states of a second opinion in the log."""
 
 TAIL_CHARACTERS = 2000
-"""Characters kept of an answer while it is written; the source comes in an event of its own."""
+"""Characters kept of an answer while it is written; the source comes in its own event."""
 
 BUILD_LINES = 8
 """Lines kept of the log of the environment's build."""

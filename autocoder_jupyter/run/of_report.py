@@ -152,7 +152,7 @@ def _opinion(opinion: SecondOpinion | None, outputs: int) -> Verified:
     if not opinion.compared and opinion.state == "not compared":
         return Verified(weaknesses=("the second opinion could not be compared",))
     agrees = f"second opinion agrees on {len(opinion.compared)} of {counted(outputs, 'output')}"
-    parts = (counted(opinion.parts, "small part"),) if opinion.parts else ()
+    parts = (counted(opinion.parts, "subsample"),) if opinion.parts else ()
     return Verified((agrees, *parts)) if opinion.state == "agree" else Verified(parts, (agrees,))
 
 

@@ -200,7 +200,7 @@ MOST_ITEMS = 100
 """Items of a chunk. They are computed one after the other in one child process."""
 
 SMALL = 2**20
-"""Bytes. A larger item has a child process of its own."""
+"""Bytes. A larger item has its own child process."""
 
 ROUNDS = 4
 """Chunks for each worker, if there are few items, so that all workers have work until the end."""

@@ -144,7 +144,7 @@ def _is_date(kind: Any) -> bool:
 
 # Calls for pieces
 
-APART = "Or ask for the parts as functions of their own, for example the monthly sums and their growth."
+APART = "Or ask for a separate function for each part, for example one for the monthly sums and one for their growth."
 """What may be done about a function that may not be split."""
 
 CHECKED = 2

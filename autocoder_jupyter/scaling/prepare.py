@@ -53,7 +53,7 @@ def require_same_versions(sent: Mapping[str, str]) -> None:
 
 def require_workers(client: Any) -> None:
     """Check the workers of Dask before they are called, see `require_package`, and warn if there are none: calls wait
-    then. That is no error, because a cluster that adapts has none until it is called.
+    then. That is not an error, because a cluster that adapts has none until it is called.
 
     Raises: as `require_package`.
     """
@@ -114,7 +114,7 @@ def prepare(function: Function, options: CallOptions, client: Any) -> tuple[str,
     """Build the environment of a function once on each machine of a cluster, also of workers that come later.
 
     Raises:
-        InvalidRequest: it is no client of Dask, its cluster does not answer, or a package was not approved.
+        InvalidRequest: it is not a Dask client, its cluster does not answer, or a package was not approved.
         VersionsDiffer: a worker does not have this package.
         AutocodeError: a worker cannot build it; the message has its address.
     """

@@ -223,7 +223,7 @@ TIERS: Mapping[str, Tier] = {
     "namespaces": Tier(
         "namespaces alone",
         "your files and processes are hidden",
-        f"there is one wall, where `full` has two; {_LIMITS}",
+        f"there is one layer of protection, where `full` has two; {_LIMITS}",
         meets=frozenset({"namespaces"}),
         title="Namespaces: your other files and processes are hidden",
     ),

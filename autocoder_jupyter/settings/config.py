@@ -290,7 +290,7 @@ class GenerationSettings:
         EffortName,
         Setting(
             "what is done to find out how much the tests of a function are worth: `quick`, nothing; `normal`, a second "
-            "solution, small changes of the code, and more tests if they notice too few; `high`, more changes"
+            "solution, mutation testing, and more tests if too few mutations are caught; `high`, more mutations"
         ),
         Option(
             help="how much is done to find out what the tests are worth, in tokens and seconds",
@@ -535,7 +535,7 @@ class AdvancedSettings:
         Option(
             help="maximum wall-clock seconds of the second opinion and of further tests, once the function is verified",
             rule="asks",
-            risk="fewer seconds: less is checked; more: the end of a run is waited for longer",
+            risk="fewer seconds: less is checked; more: a run may take longer",
             example="60",
         ),
     ] = 120.0

@@ -232,7 +232,7 @@ class Page:
         choices: the title of each value of a choice.
         pattern: a regular expression for the whole value; "" if there is none.
         parts: of a dictionary, the title of each key that the page shows, and its only value; None for a number of at
-            least 0. The page accepts no other key, so nobody writes a secret into a file there.
+            least 0. The page accepts no other key, so no secret ends up in a file there.
     """
 
     title: str

@@ -78,7 +78,7 @@ def entered(code: str) -> str:
     So the solution is never `__main__`, and the command line runs no code that was not run in the tests. The entry
     point is at the top, after a docstring and imports from `__future__`, which must be first.
     """
-    return below_the_head(code, _way_in())
+    return below_the_head(code, _entry_point())
 
 
 def below_the_head(code: str, inserted: str) -> str:
@@ -106,7 +106,7 @@ def functions() -> dict[str, str]:
 
 
 @functools.cache
-def _way_in() -> str:
+def _entry_point() -> str:
     text, tree = _parts()
     return next(_source(text, node) for node in tree.body if isinstance(node, ast.If))
 

@@ -147,7 +147,7 @@ def script(report: Report, function: Function) -> str:
         entered(code),
         "",
         "",
-        f"# The command line. What stands above is the function as it was {tested}, and the way in.",
+        f"# The command line. The code above is the function as it was {tested}, and its entry point.",
         "",
         "",
         command_line(

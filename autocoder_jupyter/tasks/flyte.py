@@ -88,7 +88,7 @@ def _duration(timeout: float) -> dt.timedelta:
 def require_no_figure(outputs: tuple[OutputSpec, ...], hint: str) -> None:
     """Refuse a figure, for which Flyte has no type."""
     if figure := next((spec.name for spec in outputs if spec.whole == "Figure"), None):
-        raise InvalidRequest(f"A task of Flyte cannot return the figure {visible(figure)!r}.", hint=hint)
+        raise InvalidRequest(f"A Flyte task cannot return the figure {visible(figure)!r}.", hint=hint)
 
 
 def _coroutine(
@@ -222,7 +222,7 @@ def export_for_flyte(report: Report, function: Function, folder: Path, *, tests:
     require_no_figure(function.outputs, hint="Write kind='package'.")
     if report.name in ("flyte", "env"):
         raise InvalidRequest(
-            f"A task of Flyte in a module of its own cannot be named {report.name}.",
+            f"A Flyte task in its own module cannot be named {report.name}.",
             why="Its module uses this name for something else.",
             hint=f"%autocode rename {report.name} my_{report.name}",
         )

@@ -268,5 +268,5 @@ def _main(function: Function, about: str) -> str:
         reads=reads,
         renames=function.renames,
     )
-    way_in = 'if __name__ == "__main__":\n    _cli_main()\n'
-    return f"{about}\n\nfrom {function.name} import {function.name}\n\n\n{line}\n\n{way_in}"
+    entry_point = 'if __name__ == "__main__":\n    _cli_main()\n'
+    return f"{about}\n\nfrom {function.name} import {function.name}\n\n\n{line}\n\n{entry_point}"

@@ -1,4 +1,4 @@
-"""Parts of an exported script: the way in, readers of arguments, and the writer of outputs. Read as text by `harness`.
+"""Parts of an exported script: entry point, readers of arguments, writer of outputs. `command_line` reads it as text.
 
 An exported script has those that its interface uses, as they stand here: without annotations, and with imports inside
 of functions, so that no name of the solution is shadowed.

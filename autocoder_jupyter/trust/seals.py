@@ -96,7 +96,7 @@ def _key_to_seal() -> bytes:
     except (OSError, NotImplementedError) as error:
         raise NoKey(
             f"{visible(path)} cannot be read or written ({getattr(error, 'strerror', None) or error}). "
-            "Make it and its folder yours, or set XDG_CONFIG_HOME to another folder."
+            "Become the owner of the file and its folder, or set XDG_CONFIG_HOME to another folder."
         ) from None
 
 

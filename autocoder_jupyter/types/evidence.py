@@ -58,7 +58,7 @@ class ErrorDiagnosis(Record):
 
 
 class Usage(Record):
-    """Tokens and money. `cost` is US dollars; None means that nobody knows, which is not zero.
+    """Tokens and money. `cost` is US dollars; None means unknown, which is not zero.
 
     Of the input tokens, `cached_tokens` were read from a provider's cache and `written_tokens` were written into it.
     """
@@ -81,7 +81,7 @@ class Usage(Record):
 
 
 STOPPED = "stopped"
-"""The finish reason of an answer for which nobody waits any more. Its tokens are estimated."""
+"""The finish reason of an answer that is no longer awaited. Its tokens are estimated."""
 
 
 class Exchange(Record):
@@ -152,8 +152,9 @@ class CodeChange(Record):
 class HiddenInput(Record):
     """Something beside the inputs that the result may depend on: the date, chance, the process.
 
-    `on` is what was changed ("the date", "chance", "its process"), `reads` what the code reads of it, in these `lines`;
-    `differs` says whether the result on the sample was another one, `tried` whether a run with a change had a result.
+    `on` is what was changed ("the date", "chance", "the process that runs it"), `reads` what the code reads of it, in
+    these `lines`; `differs` says whether the result on the sample was another one, `tried` whether a run with a change
+    had a result.
     """
 
     on: _Shown
@@ -170,7 +171,7 @@ class HiddenInput(Record):
         if self.differs:
             return f"{reads}, and the result depends on it." if reads else f"The result depends on {self.on}."
         if not self.tried:
-            return f"{reads}. No run could change that, so look whether the result depends on it."
+            return f"{reads}. No trial run could change that, so check whether the result depends on it."
         return f"{reads}; the result was the same when it changed."
 
 

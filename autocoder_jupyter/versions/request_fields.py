@@ -305,7 +305,7 @@ def _of_schema(before: Any, now: Any) -> str:
     """How a table differs from what it was: `has no column 'price' any more, the new column 'net'`."""
     old, new = mapping(before), mapping(now)
     if old.get("type") != new.get("type"):
-        return f"is a {short(new.get('type'))}, no {short(old.get('type'))}"
+        return f"is a {short(new.get('type'))}, not a {short(old.get('type'))}"
     columns, were = dict(_column_dtypes(new.get("columns"))), dict(_column_dtypes(old.get("columns")))
     gone = [name for name in were if name not in columns]
     added = [name for name in columns if name not in were]

@@ -139,11 +139,11 @@ def new_key_problem() -> str:
     if not problem or problem in _shown_problems:
         return ""
     _shown_problems.add(problem)
-    return f"What is verified here is known as verified only until this kernel ends: {problem}"
+    return f"The verification is remembered only until this kernel ends: {problem}"
 
 
 def _found(versions: Versions, version: Version) -> Mapping[str, Any] | None:
-    """The fields of `GATHERED` that are not as in the record; None if nobody verified it here."""
+    """The fields of `GATHERED` that are not as in the record; None if it was not verified here."""
     place, path = _place(versions, version)
     with contextlib.suppress(OSError, ValueError):
         content = _unwritten.get(path) or Folder(own_folder()).read_bytes(path, FILE_BYTES)

@@ -472,7 +472,7 @@ def test_a_group_without_its_key_says_how_to_keep_it(pool: Any, function: Any) -
     growth = Task("growth", built, CallOptions())
     with pytest.raises(DataDrift, match="lacks 'k'") as refused:
         sample.groupby("k").apply(growth)
-    assert "leaves the columns that are grouped by out" in refused.value.why
+    assert "leaves the grouping columns out" in refused.value.why
     assert refused.value.hint == "Choose the columns: df.groupby(…)[list(df.columns)].apply(growth)"
     assert sample.groupby("k")[list(sample.columns)].apply(growth).to_dict() == {"a": 3.0, "b": 5.0}
 

@@ -130,7 +130,7 @@ def test_reading_the_clock_is_noted_if_the_result_is_the_same(worker: Worker) ->
 @pytest.mark.local_sandbox
 def test_variables_and_chance_are_found(worker: Worker) -> None:
     (one,) = found(worker, "return 1.0 if os.environ.get('USER') == 'somebody' else 2.0")
-    assert one.differs and one.on == "its process" and one.reads == (VARIABLES,)
+    assert one.differs and one.on == "the process that runs it" and one.reads == (VARIABLES,)
     (other,) = found(worker, "return float(np.random.rand())")
     assert other.differs and other.on == "chance"
 
@@ -147,7 +147,7 @@ def test_variables_and_chance_are_found(worker: Worker) -> None:
 )
 def test_the_process_is_another_one_in_what_the_code_can_read_of_it(worker: Worker, expression: str, what: str) -> None:
     (one,) = found(worker, f"import gc, inspect, sys; return float({expression})")
-    assert one.differs and one.on == "its process" and one.reads == (what,)
+    assert one.differs and one.on == "the process that runs it" and one.reads == (what,)
 
 
 @pytest.mark.local_sandbox
@@ -156,7 +156,8 @@ def test_of_a_clock_that_no_run_can_move_it_is_said_that_nothing_is_known(worker
     (one,) = found(worker, body)
     said = "The code reads the clock with a text (line 12)."
     assert (
-        not one.differs and one.words == f"{said} No run could change that, so look whether the result depends on it."
+        not one.differs
+        and one.words == f"{said} No trial run could change that, so check whether the result depends on it."
     )
 
 

@@ -139,5 +139,5 @@ async def test_a_way_that_only_many_rows_take_is_told_unless_a_test_takes_it(
     ways = [words for words in told(produced) if "takes a way" in words]
     assert bool(ways) is is_told
     if is_told:
-        assert ways[0].startswith("line 5 (len(sales) > 100) takes a way that no test takes ")
+        assert ways[0].startswith("line 5 (len(sales) > 100) takes a branch that no test covers ")
         assert ways[0] in verified(produced.report.evidence, None, 1).weaknesses

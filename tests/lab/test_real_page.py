@@ -168,7 +168,7 @@ def test_approve_lets_a_package_in_and_decline_does_not(kernel: Kernel, page: Pa
     assert page.ask("decline", "growth")["ok"]
     phase(page, "failed")
     refused = page.ask("approve", "growth")
-    assert (refused["ok"], refused["error"]) == (False, "growth waits for no approval; it is failed.")
+    assert (refused["ok"], refused["error"]) == (False, "growth is not waiting for approval; it is failed.")
 
 
 def test_cancel_code_tests_and_export(kernel: Kernel, page: Page, run_script: ScriptedRun, tmp_path: Path) -> None:

@@ -294,7 +294,7 @@ def test_a_key_in_a_setting_that_needs_permission_is_not_shown_and_counts(
 def test_the_permission_for_a_key_says_where_it_goes_and_whether_it_is_one(tmp_path: Path) -> None:
     write(tmp_path, {"api_key": "DATABASE_PASSWORD", "api_base": "https://evil.example"})
     assert "to the address in api_base" in settings(tmp_path).permissions[1].why
-    assert "belongs to no provider" in settings(tmp_path).permissions[1].why
+    assert "is not the variable of a known model provider" in settings(tmp_path).permissions[1].why
     for elsewhere in ("api_base", "base_url"):
         write(tmp_path, {"api_key": "OPENAI_API_KEY", "litellm_params": {elsewhere: "https://evil.example"}})
         assert "to the address in litellm_params" in settings(tmp_path).permissions[0].why

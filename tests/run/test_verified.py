@@ -47,7 +47,7 @@ FULL = Evidence(
     acceptance=tuple(CheckOutcome(name=f"your test test_{name}", passed=True) for name in "ab"),
 )
 LINE = (
-    "verified: 7 tests catch 10 of 12 code mutations · second opinion agrees on 2 of 2 outputs · 60 small parts · "
+    "verified: 7 tests catch 10 of 12 code mutations · second opinion agrees on 2 of 2 outputs · 60 subsamples · "
     "your 2 tests"
 )
 

@@ -164,7 +164,7 @@ def evidence_section(
 
 
 def _costs(evidence: Evidence) -> tuple[Block, ...]:
-    """What each layer took. Tokens of recorded answers, which this run did not pay for, have a column of their own."""
+    """What each layer took. Tokens of recorded answers, which this run did not pay for, have their own column."""
     costs = evidence.costs
     replayed = any(cost.recorded for cost in costs)
     rows = tuple(

@@ -14,5 +14,5 @@ Nothing here changes the verdict, except that a doubt can add a test that the fu
 - `added_tests`: tests that these add to the suite
 - `split`, `pieces`: how a function may be split, and the pieces of tables that are compared
 - `code_numbers`, `small_inputs`, `variations`: numbers in code that may limit rows, small inputs, varied samples
-- `solution_worker`: the two solutions, each in a worker of its own
+- `solution_worker`: the two solutions, each in its own worker
 """

@@ -571,7 +571,8 @@ class Comparer:
 
         They run in one process, because there are many of them. What they find is one entry of `tried`. In a part, a
         group can be without any value, which the sample may never have: a row or a value that only one side has is
-        shown, and is no evidence. Neither are rounded numbers that differ in the last decimal, if both solutions round.
+        shown, and is not evidence. Neither are rounded numbers that differ in the last decimal, if both solutions
+        round.
         """
         compared, both_round = 0, all("round" in side.program.code for side in (self.first, self.second))
         for place, tables in enumerate(self.varied.parts):

@@ -49,7 +49,7 @@ _SEEDED = ("seed", "default_rng", "RandomState", "Generator", "Random", "SeedSeq
 
 
 def reads(code: str) -> dict[str, tuple[int, ...]]:
-    """What a module reads that is no input, and in which lines."""
+    """What a module reads that is not an input, and in which lines."""
     if len(code) > LONGEST_CODE:
         return {}
     found: dict[str, dict[int, None]] = {}
@@ -90,13 +90,13 @@ def _is_now(node: ast.AST) -> bool:
 
 
 def hidden_inputs(side: SolutionWorker, inputs: Mapping[str, Any], deadline: float) -> Iterator[HiddenInput]:
-    """What the code reads that is no input, and on which of it the result depends. Blocks."""
+    """What the code reads that is not an input, and on which of it the result depends. Blocks."""
     program = side.program
     found = reads(program.code)
     of_process = [what for what in found if what not in (CLOCK, FIXED_CLOCK, CHANCE)]
     others = {
         "the date": (_on_another_day(program), 0, [CLOCK]),
-        "its process": (_in_another_process(program), 0, of_process),
+        "the process that runs it": (_in_another_process(program), 0, of_process),
         "chance": (program, SEED, [CHANCE]),
     }
     plain = _values(side, inputs, deadline, kept=True)

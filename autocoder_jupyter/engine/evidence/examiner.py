@@ -177,7 +177,7 @@ DATA, CHANGES, OTHERS = LAYERS = "clock, chance and changes of the data", "chang
 NO_SAMPLE = "there is no sample"
 NO_TESTS = "there are no tests"
 TIME_IS_UP = "the time was up"
-NO_TEST_TAKES = "takes a way that no test takes"
+NO_TEST_COVERS = "takes a branch that no test covers"
 
 
 class Examiner:
@@ -424,7 +424,7 @@ def _with_changes(strength: Strength, mutation: MutationRun) -> Strength:
 def _untested_branch(found: TriedMutant) -> Invariant:
     """A branch that depends on the number of rows, if no test has so many."""
     mutant = found.mutant
-    problem = f"line {mutant.line} ({mutant.was}) {NO_TEST_TAKES}"
+    problem = f"line {mutant.line} ({mutant.was}) {NO_TEST_COVERS}"
     return Invariant(name=found.with_rows, holds=False, said=problem)
 
 

@@ -1,7 +1,7 @@
 """Runs the tests on mutations of the verified function: which ones they catch, and new tests for the others.
 
 Only a change that gives another answer on the sample or on a variation of it counts: one that raises an error there is
-caught by any test, and one that changes nothing is no mistake. All of them run in the sandbox, in workers that are
+caught by any test, and one that changes nothing is not a mistake. All of them run in the sandbox, in workers that are
 already started.
 """
 
@@ -170,7 +170,7 @@ class MutationRun:
         return [replace(tried, noticed_by=noticed_by)] if self._has_time or noticed_by != ENDLESS else []
 
     def _confirm(self, tester: Worker, callee: Worker) -> None:
-        """Run the tests of each change in a process of its own, if they fail on the function itself after the others.
+        """Run the tests of each change in its own process, if they fail on the function itself after the others.
 
         Such tests leave something behind, or count how often they run, and would seem to catch every change.
         """

@@ -1,4 +1,4 @@
-"""The sides of a comparison: the function and the second solution, each in a worker of its own.
+"""The sides of a comparison: the function and the second solution, each in its own worker.
 
 Neither can find the other one, nor the comparison, which is made in the notebook. A call is the same as that of a user.
 Many on other inputs share a process; a difference or an error there is checked again in a new one.

@@ -327,7 +327,7 @@ class SplitCheck:
         for piece in division.pieces:
             part = self._asked({**variation.tables, self.table: taken(table, piece)})
             if part.error and variation.name.startswith(tuple(_IN_ONE)):
-                return None  # to refuse a piece without any values is no wrong answer
+                return None  # to refuse a piece without any values is not a wrong answer
             if part.error:
                 return None if whole.error else f"a piece is refused ({visible(part.error)[:120]}), the whole is not"
             parts.append(part.values[self.output])
@@ -402,7 +402,7 @@ def _is_name(table: pd.DataFrame, name: Any) -> bool:
 
 
 def _values_of(column: Any) -> int:
-    """How many values a column has; 0 if it is no key, as measured numbers and lists are not."""
+    """How many values a column has; 0 if it is not a key, as measured numbers and lists are not."""
     if column.dtype.kind in "fc":
         return 0
     try:

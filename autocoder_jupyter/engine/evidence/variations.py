@@ -2,7 +2,7 @@
 
 A variation keeps what is true of every row of the sample: which columns are never missing or never repeat, and the
 order of its rows. One that does not keep it is *outside*: its name begins with "if", and a difference on it is shown,
-but is no evidence against the function.
+but is not evidence against the function.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Variation:
         name: what it is, such as "with half of the rows", or "if a key came twice" if it is outside.
         general: the same without the name of a column; "" if `name` has none.
         has_new_texts: whether it has synthetic texts. A function may read them, such as the lines of a log, and rightly
-            refuse those, so an error there is no evidence.
+            refuse those, so an error there is not evidence.
     """
 
     name: str

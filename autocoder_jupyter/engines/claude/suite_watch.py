@@ -35,7 +35,7 @@ class SuiteWatch:
 
     @property
     def changed(self) -> tuple[str, ...]:
-        """The tests that are not as they were first written, in order. A new test is no change."""
+        """The tests that are not as they were first written, in order. A new test is not a change."""
         differing = [name for (name, of), text in self._first.items() if self._now.get((name, of)) != text]
         return tuple(dict.fromkeys([*differing, *self._added]))
 

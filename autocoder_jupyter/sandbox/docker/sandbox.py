@@ -64,7 +64,9 @@ class DockerSandbox:
                 answer = Probe("docker", False, reason=" ".join(str(error).split("\n")))
             except (AttributeError, LookupError, TypeError, ValueError) as error:  # its answers have another form
                 why = f"{type(error).__name__}: {visible(error)[:100]}"
-                answer = Probe("docker", False, reason=f"What answers is no Docker engine that can be used ({why}).")
+                answer = Probe(
+                    "docker", False, reason=f"The service that answered is not a usable Docker engine ({why})."
+                )
             self._probed = (time.monotonic(), answer)
         return self._probed[1]
 

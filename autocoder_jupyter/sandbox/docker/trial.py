@@ -81,9 +81,7 @@ def _run(engine: DockerEngine, image: str, transport: Transport | None) -> Image
 def _read(written: bytes, transport: Transport) -> ImageTrial:
     facts = json.loads(written)
     if transport == "sockets" and not facts["descriptors"]:
-        raise SandboxUnavailable(
-            "A descriptor does not arrive in the container.", why="Each call needs a link of its own."
-        )
+        raise SandboxUnavailable("A descriptor does not arrive in the container.", why="Each call needs its own link.")
     major, minor = facts["python_version"]
     libc, libc_version = facts["libc"]
     return ImageTrial(

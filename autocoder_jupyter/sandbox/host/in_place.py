@@ -148,7 +148,7 @@ class _Copy:
 
 
 def _make(copies: list[_Copy]) -> None:
-    """Make these copies, each but the first on a thread of its own."""
+    """Make these copies, each but the first on its own thread."""
     _reader()
     others = []
     for copy in copies[1:]:

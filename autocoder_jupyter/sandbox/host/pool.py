@@ -117,7 +117,7 @@ class Spares(Generic[Kind]):
 
 IDLE_SECONDS = 600.0
 MOST_IDLE = max(5, usable_cores())
-"""As many as can be at work (a call in `calls/call` has a core of its own), and as many as a generation uses at once:
+"""As many as can be at work (a call in `calls/call` has its own core), and as many as a generation uses at once:
 if one were ended, it could be the only one with another hash seed."""
 ENOUGH_IDLE = 3
 """If as many are idle, no spare is started."""

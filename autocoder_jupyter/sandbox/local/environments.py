@@ -141,7 +141,7 @@ def find_interpreter(python_version: tuple[int, int]) -> VenvInterpreter:
         return _interpreter(python, prefixes, release)
     except (PackageError, OSError, subprocess.CalledProcessError, ValueError):
         raise PackageError(
-            f"There is no Python {wanted} on this machine, and the local sandbox cannot bring one along.",
+            f"There is no Python {wanted} on this machine, and the local sandbox cannot install one.",
             hint=f"uv python install {wanted}, or use the notebook's own version, or --sandbox docker",
         ) from None
 

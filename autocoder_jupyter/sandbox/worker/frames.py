@@ -111,7 +111,7 @@ def _read_exactly(fd: int, size: int) -> bytes | None:
 # Large buffers
 #
 # The kernel clears memory before it gives it to a process, which takes nearly as long as to fill it: 7 ms of 80 MB. So
-# the memory of a buffer that nobody uses any more is kept for the next buffer of about this size. Meanwhile the kernel
+# the memory of a buffer that is no longer used is kept for the next buffer of about this size. Meanwhile the kernel
 # may take it back when it needs memory.
 
 MOST_KEPT = 256 << 20

@@ -1,7 +1,7 @@
 """The zygote: a running interpreter that forks a child for each program in advance, and reports its end.
 
 It has three streams to the host: for requests, for the frames of programs, and for its own reports ("ready", "taken",
-"done"). Programs have none of these. Each child has a link of its own to the host, which the host throws away with the
+"done"). Programs have none of these. Each child has its own link to the host, which the host throws away with the
 child. If the streams cannot carry links, it has pipes of the zygote, which forwards a counted number of bytes. So a
 program cannot forge a report, and its late output does not reach the next call.
 

@@ -104,7 +104,7 @@ def command_outcome(answer: CallAnswer) -> CommandOutcome:
     header = answer.header
     if header["kind"] == "error" and header.get("error") == "Workspace":
         why = visible(str(header.get("message"))[:500])
-        raise SandboxError("The workspace could not be laid out in the sandbox, or not be read there.", why=why)
+        raise SandboxError("The workspace could not be written to the sandbox, or not be read from it.", why=why)
     if header["kind"] != "command":
         raise refused("an answer that is not a command's")
     try:

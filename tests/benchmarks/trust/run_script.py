@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from autocoder_jupyter.engine.evidence.comparison import SMALL_PART
-from autocoder_jupyter.engine.evidence.examiner import NO_TEST_TAKES
+from autocoder_jupyter.engine.evidence.examiner import NO_TEST_COVERS
 from autocoder_jupyter.run.events import Event, EvidenceGathered
 from autocoder_jupyter.types import Report
 from tests.benchmarks.trust.task import Change, Task
@@ -36,7 +36,7 @@ LAYERS = (
 test that fails; a change of the data that matters; a dependence on the clock, chance or the process; the second
 solution on the sample and its variations, on small parts, and on the sample several times as large. The last one
 speaks of the tests and not of the function: they notice too few changes, there is none to notice, or a condition takes
-a way that no test takes."""
+a branch that no test covers."""
 
 OUTSIDE = "if "
 """The start of the words for a variation that the data do not allow. A difference there is no evidence."""
@@ -151,7 +151,7 @@ def layers(report: Report) -> set[str]:
     evidence, opinion = report.evidence, report.second_opinion
     strength = evidence.strength
     broken = strength.broken if strength is not None else ()
-    untested = any(NO_TEST_TAKES in one.said for one in broken)
+    untested = any(NO_TEST_COVERS in one.said for one in broken)
     agrees = opinion is not None and opinion.state == "agree"
     differs_on = [on for on in opinion.differs_on if not on.startswith(OUTSIDE)] if opinion is not None else []
     found = {
@@ -160,7 +160,7 @@ def layers(report: Report) -> set[str]:
         "outputs": bool(evidence.remarks),
         "further": strength is not None and bool(strength.dropped),
         CHANGES: strength is not None and (strength.is_weak or untested or not (strength.changes or agrees)),
-        "relations": any(NO_TEST_TAKES not in one.said for one in broken),
+        "relations": any(NO_TEST_COVERS not in one.said for one in broken),
         "depends": strength is not None and any(one.differs for one in strength.dependences),
         "second": any(on != SMALL_PART and LARGER not in on for on in differs_on),
         "parts": SMALL_PART in differs_on,

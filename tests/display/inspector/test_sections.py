@@ -262,7 +262,7 @@ def test_the_environment_tells_the_limits_and_no_secret(read: Any) -> None:
         ("docker", "docker", "docker (a container without privileges): your files"),
         ("docker", None, "docker (a container without privileges): your files"),
         ("local", "full", "local, tier full (Landlock and namespaces): your files and processes are hidden; memory"),
-        ("local", "namespaces", "there is one wall, where `full` has two"),
+        ("local", "namespaces", "there is one layer of protection, where `full` has two"),
         ("local", None, "local; its isolation was not recorded"),
         ("local", "<b>full</b>", "local; its isolation was not recorded"),
     ],

@@ -144,5 +144,5 @@ def test_the_end_of_input_is_no_decision(notebook: Any, run_script: Any, monkeyp
 def test_what_waits_for_nothing_cannot_be_approved(notebook: Any, run_script: Any) -> None:
     run_script("Nothing to do.")
     notebook.run(CELL.replace("\n", " --wait\n", 1))
-    with pytest.raises(InvalidRequest, match="mail waits for no approval; it is ready"):
+    with pytest.raises(InvalidRequest, match="mail is not waiting for approval; it is ready"):
         notebook.run("%autocode approve mail")

@@ -166,7 +166,7 @@ def test_where_an_engine_answers_strangely_the_next_sandbox_is_asked(
 ) -> None:
     monkeypatch.setenv("DOCKER_HOST", answering(of_bytes(json.dumps(USUAL).encode(), otherwise)))
     probe = DockerSandbox().probe()
-    assert not probe.available and "no Docker engine that can be used" in probe.reason
+    assert not probe.available and "not a usable Docker engine" in probe.reason
 
 
 def test_a_hung_engine_is_given_up_after_two_seconds(tmp_path: Path) -> None:
