@@ -47,9 +47,9 @@ class AutocodeError(Exception):
 
     def _render_traceback_(self) -> list[str]:
         lines = (self.why, self.hint, f"More: {self.documentation()}")
-        said = (f"{type(self).__name__}: {self.what}", *(f"  {line}" for line in lines if line))
+        shown = (f"{type(self).__name__}: {self.what}", *(f"  {line}" for line in lines if line))
         # Further lines of a text are indented, so that they cannot look like lines of ours.
-        return [visible_block(text).replace("\n", "\n    ") for text in said]
+        return [visible_block(text).replace("\n", "\n    ") for text in shown]
 
 
 def _revived(kind: type[AutocodeError], args: tuple[str, ...], state: dict[str, object]) -> AutocodeError:

@@ -117,7 +117,7 @@ async def generate_report(
         if isinstance(model, RemoteModel):
             await model.preflight()
     from autocoder_jupyter import engine
-    from autocoder_jupyter.engine.sandbox_session import ask_nobody, offer_nobody
+    from autocoder_jupyter.engine.sandbox_session import without_answers, without_offer
 
     runtime = await background.call_blocking(
         lambda: runtime_for(config.sandbox, config.image_config, config.sandbox_minimum)
@@ -131,8 +131,8 @@ async def generate_report(
         tracker=tracker,
         approve=approve,
         second_model=_second_model(config, lambda second: ReplayingModel(client(second), journal, config.cache)),
-        ask=ask or ask_nobody,
-        offer=offer or offer_nobody,
+        ask=ask or without_answers,
+        offer=offer or without_offer,
     )
     writers = _engine(config).writers(reached(config, config.model))
     report = await engine.generate(request, config, services, writers, draft)

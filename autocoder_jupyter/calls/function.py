@@ -213,7 +213,7 @@ class SplitWatch:
         self._notify()
         return True
 
-    def goes_on(self, words: str) -> None:
+    def report_step(self, words: str) -> None:
         """Update the description of the running check. Ignored directly after another update."""
         with self._lock:
             if not self._known.doing or self._now() < self._not_before:

@@ -30,7 +30,7 @@ from autocoder_jupyter.sandbox.protocol import Callee, CallSpec, Program, TestRu
 from autocoder_jupyter.sandbox.worker.entries import Packed
 from autocoder_jupyter.untrusted.parsing import parse
 
-# Calls that were made ahead
+# Calls that were made early
 #
 # The run that verifies has all tests, in a new process. Each of its calls is made in a new process of the function, as
 # always; but this may have happened some seconds before. An answer is taken once, so that as many calls are made as
@@ -122,7 +122,7 @@ def _name(program: Program, packed: Packed, spec: CallSpec) -> bytes:
     return named.digest()
 
 
-# Tests that run ahead
+# Tests that run early
 
 LONGEST = 30_000
 """Characters of an answer; of a longer one, the rest does not run ahead."""

@@ -27,7 +27,7 @@ from autocoder_jupyter.run.events import SampleOutputs
 from autocoder_jupyter.sandbox.protocol import Environment, Program, Worker
 from autocoder_jupyter.settings.choices import EFFORTS
 
-# Evidence that is gathered ahead
+# Evidence that is gathered early
 #
 # While the model still writes the tests, the function and the second solution run on other inputs, and mutations of the
 # code are searched that change an answer. If the code is changed before the tests pass, this was of no use. Nothing
@@ -85,7 +85,7 @@ class EarlyEvidence:
     async def _of_function(self, program: Program) -> None:
         with suppress(Exception):  # odd data and values of untrusted code; whoever needs an answer asks again
             await self._run(program, with_sample=False)
-            await self._examiner.search_early(self._state, program, self._goes_on)
+            await self._examiner.search_early(self._state, program, self._may_continue)
 
     async def _of_second(self, program: Program) -> None:
         with suppress(Exception):  # as above
@@ -93,7 +93,7 @@ class EarlyEvidence:
             if second is not None and self._packages.has_all_for(self._state.brief.plan, second.code):
                 await self._run(second_program(program, second), with_sample=True)
 
-    def _goes_on(self) -> bool:
+    def _may_continue(self) -> bool:
         """Wait until it is the turn of the next call. False if there is none."""
         self._turn.wait(SLOWEST)
         return not self._is_over.is_set()
@@ -104,9 +104,9 @@ class EarlyEvidence:
 
         def job(worker: Worker) -> None:
             side, inputs = SolutionWorker("", worker, program, known), self._inputs()
-            if with_sample and self._goes_on():
+            if with_sample and self._may_continue():
                 side.on({**self._others, **self._state.varied.tables}, time.monotonic() + SECONDS, kept=True)
-            while self._goes_on() and (some := list(islice(inputs, AT_ONCE))):
+            while self._may_continue() and (some := list(islice(inputs, AT_ONCE))):
                 until = time.monotonic() + 2 * SLOWEST
                 side.get_ready(some, until)
                 if time.monotonic() > until:

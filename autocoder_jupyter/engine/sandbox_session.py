@@ -49,7 +49,7 @@ from autocoder_jupyter.versions.request_fields import content_key
 Ask = Callable[[tuple[PlanQuestion, ...]], Awaitable[tuple[str, ...] | None]]
 
 
-async def ask_nobody(questions: tuple[PlanQuestion, ...]) -> None:
+async def without_answers(questions: tuple[PlanQuestion, ...]) -> None:
     """The `ask` of a run without a user."""
     return
 
@@ -57,7 +57,7 @@ async def ask_nobody(questions: tuple[PlanQuestion, ...]) -> None:
 Offer = Callable[[Report | None], object]
 
 
-def offer_nobody(report: Report | None) -> None:
+def without_offer(report: Report | None) -> None:
     """The `offer` of a run whose result is only used at its end."""
 
 
@@ -87,9 +87,9 @@ class Services:
     tracker: RunTracker[FunctionRun]
     approve: Callable[[tuple[str, ...]], Awaitable[bool]]
     second_model: ConfiguredModel | None = None
-    ask: Ask = ask_nobody
+    ask: Ask = without_answers
     tier: SandboxTier | None = None
-    offer: Offer = offer_nobody
+    offer: Offer = without_offer
 
     @property
     def emit(self) -> Emit:

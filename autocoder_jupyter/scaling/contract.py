@@ -179,8 +179,8 @@ async def _checked(
 
     def work(worker: Worker) -> Split:
         side = SolutionWorker(visible(function.name), RedactingWorker(worker, secrets), program)
-        told = function.splits.goes_on
-        return SplitCheck(side.running, program, output, arguments, table, on_try=told).run(demanded)
+        report_step = function.splits.report_step
+        return SplitCheck(side.running, program, output, arguments, table, on_try=report_step).run(demanded)
 
     on_worker = WorkerTask(function, options, work)
     return await in_turn(f"{function.name}: how it may be split", on_worker, options, on_worker.done)

@@ -209,11 +209,11 @@ class Examiner:
         except Exception as error:  # the function was verified; nothing that happens here may lose it
             return Strength(ended=brief_error(error))
 
-    async def search_early(self, state: GenerationState, program: Program, goes_on: Callable[[], bool]) -> None:
+    async def search_early(self, state: GenerationState, program: Program, may_continue: Callable[[], bool]) -> None:
         """Search for changes of the code that change an answer, before there are tests."""
         if self._effort.is_examined:
             mutation = await self._mutation_of(state, program)
-            await self._setup.session.work(lambda worker: mutation.search(worker, goes_on))
+            await self._setup.session.work(lambda worker: mutation.search(worker, may_continue))
 
     async def _mutation_of(self, state: GenerationState, program: Program) -> MutationRun:
         """The mutation run of this function, which may have begun before there were tests."""

@@ -142,9 +142,9 @@ class MutationRun:
     def _has_time(self) -> bool:
         return time.monotonic() < self.deadline
 
-    def search(self, callee: Worker, goes_on: Callable[[], bool]) -> None:
+    def search(self, callee: Worker, may_continue: Callable[[], bool]) -> None:
         """Search for the changes that count, before there are tests."""
-        while self.left and len(self.differing) < self.most and callee.alive and goes_on() and self._has_time:
+        while self.left and len(self.differing) < self.most and callee.alive and may_continue() and self._has_time:
             self._search_next(callee)
 
     def run(self, tester: Worker, callee: Worker) -> None:

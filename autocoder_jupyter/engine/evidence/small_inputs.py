@@ -93,11 +93,11 @@ def smallest(
     return kept
 
 
-def _fewer_rows(tables: Tables, name: str, differs: Differs, goes_on: Callable[[], bool]) -> Tables:
+def _fewer_rows(tables: Tables, name: str, differs: Differs, may_continue: Callable[[], bool]) -> Tables:
     part = max(1, len(tables[name]) // 2)
-    while goes_on():
+    while may_continue():
         start, shrunk = 0, False
-        while start < (count := len(tables[name])) and goes_on():
+        while start < (count := len(tables[name])) and may_continue():
             rest = np.r_[0:start, min(start + part, count) : count].astype(int)
             candidate = {**tables, name: taken(tables[name], rest)}
             if differs(candidate):
