@@ -292,12 +292,12 @@ class Start:
     def previous_passed(self) -> Start:
         """The start of a version with the code of the existing one, because that meets the new demands."""
         assert self.previous is not None
-        return replace(self, why=f"{self.why}; version {self.previous.number} holds it as it is")
+        return replace(self, why=f"{self.why}; version {self.previous.number} satisfies it unchanged")
 
     def previous_failed(self, failure: str) -> Start:
         """The start of a version that is made from the existing one, because that does not meet the new demands."""
         assert self.previous is not None and self.draft is not None
-        why = f"{self.why}; version {self.previous.number} does not hold it: {visible(' '.join(failure.split()))}"
+        why = f"{self.why}; version {self.previous.number} does not satisfy it: {visible(' '.join(failure.split()))}"
         return replace(self, draft=replace(self.draft, author="model"), why=why, author_note="", previous=None)
 
     def superseded(self, version: str, number: int, by: str) -> Start:
@@ -308,7 +308,7 @@ class Start:
     def kept_failed(self, version: str, failure: str) -> Start:
         """The start of a new version that is made from the kept one, because that failed on this data."""
         assert self.kept is not None and self.draft is not None
-        why = f"version {self.kept.number} does not hold on this data: {visible(' '.join(failure.split()))}"
+        why = f"version {self.kept.number} fails on this data: {visible(' '.join(failure.split()))}"
         return Start(version, replace(self.draft, author="model"), why=why, parent=self.kept.id, has_before=True)
 
 

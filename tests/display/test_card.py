@@ -551,7 +551,7 @@ def test_a_kept_function_says_what_it_was_verified_on_and_a_new_one_why_it_was_m
     kept = folded(VersionBegun("a1", kept=True), KeptVerified("5,061 rows"), Finished("ready"))
     assert "kept: verified on 5,061 rows" in card_text(kept) and "kept: verified on 5,061 rows" in card_html(kept)
     assert kept.replayed and "replayed" not in card_text(kept)
-    why = "version 1 does not hold on this data: <b>2 of 5 tests fail</b>"
+    why = "version 1 fails on this data: <b>2 of 5 tests fail</b>"
     anew = folded(VersionBegun("a1", kept=True), VersionBegun("a1-2", why), Finished("failed", "Not solved."))
     assert f"new version: {why}" in card_text(anew) and "kept" not in card_text(anew)
     assert "&lt;b&gt;2 of 5" in card_html(anew)

@@ -140,7 +140,7 @@ async def test_another_model_is_tested_with_the_existing_function_first(runner: 
     first = await run_script(runner, settings=settings)
     second = await run_script(runner, given=contracts(totals=Wider), settings=settings)
     assert second.asked == [] and second.report.run_id != first.report.run_id
-    assert second.report.change == "another contract of totals; version 1 holds it as it is"
+    assert second.report.change == "another contract of totals; version 1 satisfies it unchanged"
     assert second.report.contracts == {"totals": contracts(totals=Wider)["totals"].record}
     record = json.loads((runner.root / "growth" / "versions" / first.report.run_id / "request.json").read_text())
     assert changes(record, record) == "" and "totals" in record["contracts"]

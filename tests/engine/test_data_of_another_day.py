@@ -72,7 +72,7 @@ async def test_what_is_renamed_is_kept_with_the_function_and_asks_no_model(runne
     samples = renamed_samples({"sales": other}, renames)
     kept = await runner.generate({}, samples=samples, renames=renames)
     assert kept.asked == [] and kept.report.success and kept.code == first.code
-    assert kept.report.change == "price is amount in the data; version 1 holds it as it is"
+    assert kept.report.change == "price is amount in the data; version 1 satisfies it unchanged"
     again = await runner.generate({}, samples=samples, renames=renames)
     assert again.asked == [] and again.report.run_id == kept.report.run_id and again.report.kept
     version = Versions(runner.root, "growth").last_good()

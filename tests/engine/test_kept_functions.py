@@ -121,7 +121,7 @@ async def test_a_kept_function_that_fails_on_new_rows_is_mended_in_a_version_of_
     assert (mended.report.run_id, mended.report.parent) == (f"{key}-2", key)
     assert begun(mended)[0] == (key, "", True)
     version, why, kept = begun(mended)[1]
-    assert (version, kept) == (f"{key}-2", False) and "version 1 does not hold on this data" in why
+    assert (version, kept) == (f"{key}-2", False) and "version 1 fails on this data" in why
     assert "too long" in why and mended.report.change == why
     versions = Versions(runner.root, "growth")
     assert [known.report.success for known in versions.all()] == [True, True]

@@ -52,7 +52,7 @@ def holds(produced: Generated, words: str) -> None:
     """The existing code was tested and kept, in a version of its own."""
     report = produced.report
     assert report.success, report.error
-    assert report.change == f"{words}; version 1 holds it as it is" and report.kept is None
+    assert report.change == f"{words}; version 1 satisfies it unchanged" and report.kept is None
 
 
 @pytest.mark.local_sandbox
@@ -109,7 +109,7 @@ async def test_what_does_not_hold_is_mended_and_the_old_tests_are_kept(runner: R
     failed = await runner.generate(script, checks=("total > 140.5",), settings={"max_iterations": 1})
     assert failed.asked[0] == "fix_code" and not failed.report.success  # it broke the old tests, which still count
     assert failed.report.tests == first.report.tests
-    assert "version 1 does not hold it: This does not hold: total > 140.5" in failed.report.change
+    assert "version 1 does not satisfy it: This does not hold: total > 140.5" in failed.report.change
     known = [version.is_good for version in Versions(runner.root, "growth").all()]
     assert known == [True, False]
 
