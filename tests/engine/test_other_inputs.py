@@ -128,7 +128,7 @@ MANY = (
 @pytest.mark.parametrize(
     ("code", "tests", "is_told"), [(TWICE, FEW, True), (TWICE, FEW + MANY, False), (CODE, FEW, False)]
 )
-async def test_a_way_that_only_many_rows_take_is_told_unless_a_test_takes_it(
+async def test_a_branch_that_only_many_rows_take_is_told_unless_a_test_covers_it(
     runner: Runner, code: str, tests: str, is_told: bool
 ) -> None:
     none = fenced("# None.")
@@ -136,8 +136,8 @@ async def test_a_way_that_only_many_rows_take_is_told_unless_a_test_takes_it(
     settings = {"effort": "normal", "second_opinion": "off"}
     sales = pd.DataFrame({"price": np.arange(30.0), "quantity": range(30)})
     produced = await runner.generate(script, settings=settings, samples={"sales": sales})
-    ways = [words for words in told(produced) if "takes a way" in words]
-    assert bool(ways) is is_told
+    branches = [words for words in told(produced) if "takes a branch" in words]
+    assert bool(branches) is is_told
     if is_told:
-        assert ways[0].startswith("line 5 (len(sales) > 100) takes a branch that no test covers ")
-        assert ways[0] in verified(produced.report.evidence, None, 1).weaknesses
+        assert branches[0].startswith("line 5 (len(sales) > 100) takes a branch that no test covers ")
+        assert branches[0] in verified(produced.report.evidence, None, 1).weaknesses
