@@ -102,9 +102,9 @@ class RedactingWorker:
 
     def _redacting(self, tests: TestSpec) -> TestSpec:
         # The id of a reported case has its parameters. The ids in the run are those of the source and have no secrets.
-        on_report, load = tests.on_report, tests.load
+        on_report, load_tests = tests.on_report, tests.load
         report = on_report and (lambda case: on_report(self._outcome(case, "id", "message")))
-        return dataclasses.replace(tests, on_report=report, load=load and (lambda: self._redacting(load())))
+        return dataclasses.replace(tests, on_report=report, load=load_tests and (lambda: self._redacting(load_tests())))
 
     def _of_call(self, outcome: CallOutcome) -> CallOutcome:
         return dataclasses.replace(
