@@ -225,7 +225,7 @@ def _rows(data: Mapping[str, Any], datasets: Mapping[str, Any], size: _ChartSize
 def _simple(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    raise NotDrawn("a value is neither a number nor text")
+    raise NotDrawn("a value is no number and no text")
 
 
 def _look(value: Any) -> Any:

@@ -98,7 +98,7 @@ def read_lock(printed: str) -> tuple[str, ...]:
         elif re.fullmatch(_PIN, pin):
             raise PackageError(
                 f"The package index names no SHA-256 for the files of {pin}.",
-                why="Without one, there is no way to check that the installed packages are those that were tested.",
+                why="Without one, nobody can tell whether what is installed is what was tested.",
                 hint="Use another index, or ask its version_manager.",
                 package=name_of(pin),
             )
