@@ -24,6 +24,8 @@ from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.run.tracker import RunTracker
 from autocoder_jupyter.sandbox.choice import choose
 from autocoder_jupyter.sandbox.host.pool import shared_pool
+from autocoder_jupyter.sandbox.protocol import Sandbox
+from autocoder_jupyter.settings.choices import SandboxName
 from autocoder_jupyter.types import Changes, CodePlan, OutputSpec, PlanQuestion, Report, SecondOpinion
 from tests.scripted_model import Script, ScriptedModel, by_marker, prompt_of
 
@@ -97,9 +99,9 @@ _begun: dict[bytes, tuple[Path, Generated]] = {}
 class Runner:
     """Runs requests with scripts by stage."""
 
-    def __init__(self, root: Path, sandbox_name: str) -> None:
+    def __init__(self, root: Path, sandbox: Sandbox | SandboxName) -> None:
         self.root = root
-        self.sandbox = choose(sandbox_name)  # type: ignore[arg-type]
+        self.sandbox = choose(sandbox) if isinstance(sandbox, str) else sandbox
         self.approvals: list[tuple[str, ...]] = []
         self.consent = True
         self.questions: list[tuple[PlanQuestion, ...]] = []

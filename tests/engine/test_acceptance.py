@@ -64,6 +64,7 @@ async def test_own_tests_are_run_and_kept_apart_from_those_of_the_model(runner: 
     assert json.loads((folder / "request.json").read_text())["own_tests"] == OWN
 
 
+@pytest.mark.real_sandbox
 async def test_the_checks_of_the_user_run_beside_the_tests(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[str] = []
 
@@ -258,6 +259,7 @@ async def test_an_example_without_input_is_about_the_sample(runner: Runner) -> N
 
 
 @pytest.mark.parametrize("end", ["import os; os._exit(3)", "while True: pass"], ids=["ends its process", "never ends"])
+@pytest.mark.real_sandbox
 async def test_code_that_ends_its_worker_in_an_own_test_has_failed_it(runner: Runner, end: str) -> None:
     ending = CODE.replace("    return", f"    if len(sales) == 1:\n        {end}\n    return")
     script = {"plan": [PLAN], "tests": [fenced(TESTS)], "code": [fenced(ending)]}

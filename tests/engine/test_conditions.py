@@ -405,6 +405,8 @@ ONE_ROW = '''\
 import pandas as pd
 from solution import run
 
+pytestmark = pytest.mark.real_sandbox
+
 
 def test_one():
     """Total revenue of @sales."""

@@ -17,7 +17,7 @@ from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox
 from autocoder_jupyter.sandbox.protocol import EnvironmentSpec, Worker, WorkerSpec
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced
 
-pytestmark = pytest.mark.local_sandbox
+pytestmark = [pytest.mark.local_sandbox, pytest.mark.real_sandbox]
 
 GOOD = {"plan": [PLAN], "code": [fenced(CODE)], "tests": [fenced(TESTS)]}
 

@@ -18,7 +18,7 @@ from tests.engine.test_scenarios import WRONG, diagnosis, fix
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced
 from tests.scripted_model import Answer
 
-pytestmark = pytest.mark.local_sandbox
+pytestmark = [pytest.mark.local_sandbox, pytest.mark.real_sandbox]
 
 SECOND = fenced('"""How it is read:\n\n- a missing price is zero\n"""\n\nOUTPUTS = {"total": "float"}\n\n' + CODE)
 

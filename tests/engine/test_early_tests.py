@@ -21,7 +21,7 @@ from autocoder_jupyter.sandbox.worker.entries import Packed
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced
 from tests.scripted_model import Answer
 
-pytestmark = pytest.mark.local_sandbox
+pytestmark = [pytest.mark.local_sandbox, pytest.mark.real_sandbox]
 
 PROGRAM = Program("", (), ())
 

@@ -8,7 +8,7 @@ from tests.model_faults import chunk, for_ever
 from tests.runner import CODE, PLAN, TESTS, Runner, fenced
 from tests.scripted_model import Answer
 
-pytestmark = pytest.mark.local_sandbox
+pytestmark = [pytest.mark.local_sandbox, pytest.mark.real_sandbox]
 
 LINES = [chunk({"content": f"Line {number} of an answer that does not end. " * 10}) for number in range(100)]
 ENDLESS = Answer(wire=for_ever(*LINES))

@@ -11,6 +11,8 @@ from autocoder_jupyter.errors import AutocodeError
 from tests.engine.test_damage import GOOD, noticed
 from tests.runner import Runner
 
+pytestmark = pytest.mark.real_sandbox
+
 PAGE, PAGES = 4096, 40
 
 LEAST = 2

@@ -22,7 +22,7 @@ from autocoder_jupyter.types import OutputSpec
 from tests.runner import Generated, Runner, fenced
 from tests.scripted_model import prompt_of
 
-pytestmark = pytest.mark.local_sandbox
+pytestmark = [pytest.mark.local_sandbox, pytest.mark.real_sandbox]
 
 TOWNS = gpd.GeoDataFrame(
     {"name": ["Aby", "Bwy", "Cey"], "people": [10, 20, 30], "geometry": [box(0, 0, 3, 1), None, box(5, 5, 6, 7)]},

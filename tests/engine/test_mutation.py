@@ -144,6 +144,7 @@ async def test_tests_that_only_fail_because_others_ran_before_notice_nothing(run
 SLOW = f"import time\n{BOUND}".replace("    sales =", "    time.sleep(4)\n    sales =")
 
 
+@pytest.mark.real_sandbox
 async def test_tests_that_the_end_of_the_time_cuts_notice_nothing(
     runner: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:

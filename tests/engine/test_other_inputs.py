@@ -21,7 +21,7 @@ from autocoder_jupyter.settings.choices import EFFORTS
 from autocoder_jupyter.types import InputSpec, OutputSpec
 from tests.runner import CODE, PLAN, Runner, fenced
 
-pytestmark = pytest.mark.local_sandbox
+pytestmark = [pytest.mark.local_sandbox, pytest.mark.real_sandbox]
 
 
 @pytest.fixture(autouse=True)

@@ -22,7 +22,7 @@ from autocoder_jupyter.tasks.figures_as_data import as_tested
 from autocoder_jupyter.types import Figure
 from tests.runner import Runner, fenced
 
-pytestmark = pytest.mark.local_sandbox
+pytestmark = [pytest.mark.local_sandbox, pytest.mark.real_sandbox]
 
 OUTPUTS = (parse_output("charts: list[Figure]"), parse_output("frames: dict[str, pd.DataFrame]"))
 PLAN = """{"description": "Sales by shop.", "approach": "Group.", "assumptions": [], "packages": ["matplotlib"],

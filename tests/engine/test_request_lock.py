@@ -111,6 +111,8 @@ import asyncio, os, sys
 from pathlib import Path
 from autocoder_jupyter.versions.request_lock import LockPatience, hold_lock
 
+pytestmark = pytest.mark.real_sandbox
+
 async def main():
     async with hold_lock(Path(sys.argv[1]), lambda: None, patience=LockPatience(beat=0.05)):
         if sys.argv[2] == "child" and not os.fork():

@@ -48,6 +48,8 @@ TESTS = """\
 import pandas as pd
 from solution import run
 
+pytestmark = pytest.mark.real_sandbox
+
 
 def test_units():
     assert run(sales=pd.DataFrame({"shop": [1, 1, 2], "units": [1, 2, 4]}))["units"].tolist() == [3, 4]"""

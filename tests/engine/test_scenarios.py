@@ -210,6 +210,7 @@ for descriptor in range(3, 64):
 """
 
 
+@pytest.mark.real_sandbox
 async def test_a_test_run_that_is_not_believed_is_a_failed_attempt_that_is_mended(runner: Runner) -> None:
     noisy = TESTS.replace("    assert run(sales=sales) == 0.0", f"{indented(NOISE)}    assert run(sales=sales) == 0.0")
     mended = {"test_name": "test_empty", "derivation": "nothing", "verdict": "wrong", "replacement": EMPTY}
@@ -228,6 +229,7 @@ async def test_a_test_run_that_is_not_believed_is_a_failed_attempt_that_is_mende
     assert produced.report.success and produced.report.attempts == 2, produced.report.error
 
 
+@pytest.mark.real_sandbox
 async def test_test_runs_that_are_never_believed_end_as_a_failure_with_that_reason(runner: Runner) -> None:
     noisy = TESTS.replace("    assert run(sales=sales) == 0.0", f"{indented(NOISE)}    assert run(sales=sales) == 0.0")
     produced = await run_script(runner, tests=noisy, settings={"max_iterations": 1})
@@ -269,6 +271,7 @@ async def test_code_without_the_planned_interface_is_refused_before_it_runs(runn
     assert produced.asked.count("code") == 2
 
 
+@pytest.mark.real_sandbox
 async def test_a_missing_import_is_an_environment_failure_that_needs_no_model(runner: Runner) -> None:
     code = CODE.replace("    return", "    sales.to_markdown()\n    return")
     produced = await run_script(runner, code)
@@ -594,6 +597,7 @@ async def test_a_constraint_on_an_output_column_is_executed(runner: Runner) -> N
     assert not next(c for c in produced.report.evidence.checks if c.name == "revenue is never negative").passed
 
 
+@pytest.mark.real_sandbox
 async def test_a_pattern_of_a_constraint_is_applied_in_the_sandbox_and_ends_with_its_time(
     runner: Runner,
 ) -> None:
@@ -645,6 +649,7 @@ async def test_an_invalid_test_module_is_written_again(runner: Runner) -> None:
     assert produced.report.success
 
 
+@pytest.mark.real_sandbox
 async def test_a_solution_that_exits_at_import_is_no_success(runner: Runner) -> None:
     code = "import sys\nsys.exit(0)\n" + CODE
     produced = await run_script(runner, code, settings={"max_iterations": 1})
@@ -741,6 +746,7 @@ async def test_a_service_that_counts_more_than_was_reserved_leaves_a_function_th
     assert produced.of(Finished)[-1] == Finished("ready", produced.report.overspent, attempts=1)
 
 
+@pytest.mark.real_sandbox
 async def test_memory_that_does_not_start_a_worker_is_not_blamed_on_the_code(runner: Runner) -> None:
     with pytest.raises(SandboxUnavailable, match="32 MiB of memory is too little"):
         await run_script(runner, settings={"resources": Resources(memory="32Mi")})
@@ -862,6 +868,7 @@ def test_a_preview_shows_the_answers_schema_too() -> None:
 
 
 @pytest.mark.parametrize("at_least", [0, 2], ids=["in a test", "on the sample"])
+@pytest.mark.real_sandbox
 async def test_a_function_that_ran_out_of_time_says_so_in_its_headline(runner: Runner, at_least: int) -> None:
     code = CODE.replace("    return", f"    while len(sales) > {at_least}: pass\n    return")
     again = json.dumps({"failures": [{"test_name": "test_sum", "error_message": "?", "error_type": "logic"}]})

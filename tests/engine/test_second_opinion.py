@@ -309,6 +309,7 @@ async def test_an_opinion_that_does_not_come_says_why_and_spoils_nothing(
     assert ("It was cut after 0.2 s (second_opinion_seconds); " in produced.opinion.note) == is_late
 
 
+@pytest.mark.real_sandbox
 async def test_a_comparison_that_is_cut_is_named_and_says_nothing_of_tokens(runner: Runner) -> None:
     endless = AGREEING.replace("    return", "    while True: pass\n    return")
     settings = {**ON, "second_opinion_seconds": 1.0}
