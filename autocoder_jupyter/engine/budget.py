@@ -92,7 +92,7 @@ class Budget:
     def _spend(self, usage: Usage) -> None:
         self.used = self.used + usage
 
-    def _grow(self, held: _Held, usage: Usage) -> str:
+    async def _grow(self, held: _Held, usage: Usage) -> str:
         """Reserve more for an answer that is longer than it may be. Returns the exceeded limit, or ""."""
         held.usage = usage
         committed = sum((one.usage for one in self._held), self.used)

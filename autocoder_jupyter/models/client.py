@@ -280,11 +280,16 @@ class LiteLLMModel:
             if self.on_send is None:
                 return await session.litellm.acompletion(**arguments)
             reporter = RequestReporter(session.question.stage, session.content_key, self.on_send)
+            response.before_sending(reporter.noted)
             try:
                 stream = await session.litellm.acompletion(**arguments, logger_fn=reporter)
+            except Exception:
+                reporter.require_noted()
+                raise
             finally:
                 reporter.report_changes()
         reporter.require_reported(arguments)
+        await reporter.noted()
         return stream
 
     def _is_unlisted(self, reason: str) -> bool:

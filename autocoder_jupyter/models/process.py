@@ -4,6 +4,9 @@ The import takes seconds, and holds the GIL of the process that does it. Here a 
 on; it asks questions over a pipe, and gets pieces of the answer, pauses and the questions about the budget back. The
 other end is `serving`, where `LiteLLMModel` asks.
 
+The kernel keeps the clock: the process sends a sign of life every few seconds, and one that sends none for
+`SILENT_SECONDS` is ended and replaced. Neither side waits while it writes, or blocks its loop for a reply.
+
 A process that has imported litellm itself uses it, because a person may have set it up there. So does one whose
 parameters are more than plain values, which no pipe can carry.
 """
@@ -15,12 +18,14 @@ import contextlib
 import itertools
 import os
 import pickle
+import queue
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.background import start_thread
@@ -32,8 +37,18 @@ from autocoder_jupyter.models.questions import OnSend
 from autocoder_jupyter.models.spawn import spawn
 from autocoder_jupyter.types import Exchange
 
+ASKS = ("reserve", "grow", "sent")
+"""The messages of the process that are answered."""
+
 _STARTS = 2
 """How many processes are tried, if they end before they send a request. Then the model is asked here."""
+
+ALIVE_SECONDS = 2.0
+"""How often the process sends a sign of life, and how often the kernel looks whether one came."""
+
+SILENT_SECONDS = 60.0
+"""How long the process may send nothing. It is long, because the threads of a busy machine wait for seconds, and counts
+only while the kernel itself runs."""
 
 CLOSING_SECONDS = 2.0
 """How long a question that was cancelled is followed, to know what it used."""
@@ -137,20 +152,48 @@ def _shared() -> ModelProcess | None:
         return _process
 
 
+class Outbox:
+    """Writes messages to a pipe on a thread, so that a slow reader does not hold up the sender."""
+
+    def __init__(self, pipe: IO[bytes]) -> None:
+        self._pipe = pipe
+        self._messages: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        start_thread(self._write, "autocode-models")
+
+    def send(self, *message: Any) -> None:
+        """Have a message written. If nobody reads any more, it is dropped."""
+        self._messages.put(pickle.dumps(message))
+
+    def close(self) -> None:
+        """Write nothing more."""
+        self._messages.put(None)
+
+    def _write(self) -> None:
+        with contextlib.suppress(OSError, ValueError):  # who listens at the other pipe notices the end
+            while (message := self._messages.get()) is not None:
+                self._pipe.write(message)
+                self._pipe.flush()
+
+
 class ModelProcess:
     """One process of models. It ends with the one that started it."""
 
     def __init__(self) -> None:
         self._owner = os.getpid()
         self._process = spawn()
+        assert self._process.stdin is not None
+        self._outbox = Outbox(self._process.stdin)
         self._variables: dict[str, str] = {}
-        self._sending = threading.Lock()
+        self._ordering = threading.Lock()
         self._numbers = itertools.count(1)
         self._open: dict[int, Callable[[Any], object]] = {}
         self._ended = False
+        self._silent = 0.0
+        self._why = "It was killed, for instance because the memory of the machine was used up."
         self.is_loaded = False
         """Whether litellm is imported there."""
         start_thread(self._listen, "autocode-models")
+        start_thread(self._watch, "autocode-models")
 
     @property
     def is_usable(self) -> bool:
@@ -161,7 +204,7 @@ class ModelProcess:
         """Let it import what the first question to a model needs, and wait until it has."""
         done = threading.Event()
         with self._following(lambda _: done.set()) as number:
-            self._send(number, "prepare", model)
+            self._outbox.send(number, "prepare", model)
             done.wait()
 
     async def ask(
@@ -180,7 +223,9 @@ class ModelProcess:
 
         with self._following(receive) as number:
             loading = _Loading(on_loading, begins=not self.is_loaded)
-            remote = _RemoteQuestion(inbox, lambda *message: self._send(number, *message), listener, on_send, loading)
+            remote = _RemoteQuestion(
+                inbox, lambda *message: self._outbox.send(number, *message), listener, on_send, loading
+            )
             try:
                 await background.call_blocking(lambda: self._order(number, order))
                 return await remote.answer()
@@ -188,51 +233,54 @@ class ModelProcess:
                 loading.end()
 
     def _order(self, number: int, order: Order) -> None:
-        with self._sending:
+        with self._ordering:
             variables = dict(os.environ)
             changed = None if variables == self._variables else variables
             self._variables = variables
-            self._write(number, "ask", replace(order, variables=changed, folder=_folder()))
+            self._outbox.send(number, "ask", replace(order, variables=changed, folder=_folder()))
 
     @contextlib.contextmanager
     def _following(self, receive: Callable[[Any], object]) -> Iterator[int]:
-        """Have `receive` called with each message about a new number, and with None if the process ends."""
+        """Have `receive` called with each message about a new number, and with `["ended", why]` if the process ends."""
         number = next(self._numbers)
         self._open[number] = receive
         if self._ended:
-            receive(None)
+            receive(["ended", self._why])
         try:
             yield number
         finally:
             del self._open[number]
-
-    def _send(self, number: int, *message: Any) -> None:
-        with self._sending:
-            self._write(number, *message)
-
-    def _write(self, *message: Any) -> None:
-        """Send a message. If the process has ended, `_listen` says so."""
-        assert self._process.stdin is not None
-        with contextlib.suppress(OSError, ValueError):
-            pickle.dump(message, self._process.stdin)
-            self._process.stdin.flush()
 
     def _listen(self) -> None:
         assert self._process.stdout is not None
         try:
             while True:
                 number, *message = pickle.load(self._process.stdout)
+                self._silent = 0.0
                 if number == 0:
-                    self.is_loaded = True
+                    self.is_loaded = self.is_loaded or message == ["loaded"]
                 elif (receive := self._open.get(number)) is not None:
                     receive(message)
+                elif message[0] in ASKS:  # nobody waits for its answer any more
+                    self._outbox.send(number, "cancel")
         except Exception:  # it has ended, or has another version of this package
             self._ended = True
             for receive in list(self._open.values()):
-                receive(None)
+                receive(["ended", self._why])
+            self._outbox.close()
             self._process.kill()
             with contextlib.suppress(OSError):  # it closes the pipes; what was not sent is not needed
                 self._process.communicate()
+
+    def _watch(self) -> None:
+        """End the process if it is silent. What a stop of the kernel, or of the machine, takes is not counted."""
+        while not self._ended:
+            time.sleep(ALIVE_SECONDS)
+            self._silent += ALIVE_SECONDS
+            if self._silent > SILENT_SECONDS and not self._ended:
+                self._why = f"It did not respond for {SILENT_SECONDS:g} seconds, so it was ended."
+                self._process.kill()
+                return
 
 
 class _EndedBefore(Exception):
@@ -258,7 +306,7 @@ class _RemoteQuestion:
     """Follows one question in the process until its answer.
 
     Args:
-        inbox: the messages about it; None if the process ended.
+        inbox: the messages about it; the last is `["ended", why]` if the process ended.
         listener, on_send: follow the question.
     """
 
@@ -280,6 +328,7 @@ class _RemoteQuestion:
         self._worst: WorstCase | None = None
         self._characters = 0
         self._stop: BaseException | None = None
+        self._closing = 0.0
 
     async def answer(self) -> Exchange:
         """The answer. A cancel is passed on, and what the question used until then is still charged."""
@@ -291,9 +340,9 @@ class _RemoteQuestion:
                         return exchange
                     case ["failed", error, cause] if self._stop is None:
                         raise error from cause
-                    case None:
+                    case ["ended", why]:
                         self._charge_what_came()
-                        raise self._stop or (_EndedBefore() if self._worst is None else _ended())
+                        raise self._stop or (_EndedBefore() if self._worst is None else _ended(why))
                     case ["answered" | "failed", *_] if self._stop is not None:
                         raise self._stop
                     case [kind, *about]:
@@ -306,14 +355,16 @@ class _RemoteQuestion:
             except asyncio.CancelledError as cancelled:
                 self._end(cancelled)
         try:
-            async with asyncio.timeout(CLOSING_SECONDS):
+            async with asyncio.timeout_at(self._closing):
                 return await self._inbox.get()
-        except TimeoutError:
-            return None
+        except (TimeoutError, asyncio.CancelledError):
+            return ["ended", ""]
 
     def _end(self, reason: BaseException) -> None:
-        self._stop = reason
-        self._send("cancel")
+        if self._stop is None:
+            self._stop = reason
+            self._closing = asyncio.get_running_loop().time() + CLOSING_SECONDS
+            self._send("cancel")
 
     async def _handle(self, kind: str, *about: Any) -> None:
         """Handle a message. What a listener raises ends the question."""
@@ -346,13 +397,14 @@ class _RemoteQuestion:
                 case _ if self._stop is not None:
                     pass  # it waits for a reply, and will be cancelled
                 case "reserve":
-                    self._worst, self._characters = about, 0
-                    self._grant = await self._granted.enter_async_context(self._listener.meter.reserve(about))
-                    result = self._grant.room
+                    grant = await self._granted.enter_async_context(self._listener.meter.reserve(about))
+                    self._grant, self._worst, self._characters = grant, about, 0
+                    result = grant.room
                 case "grow" if self._grant is not None:
-                    result = self._grant.grow(about)
+                    result = await self._grant.grow(about)
                 case "sent" if self._on_send is not None:
-                    self._on_send(about)
+                    if (noted := self._on_send(about)) is not None:
+                        await noted
         except asyncio.CancelledError as cancelled:
             self._end(cancelled)
             return
@@ -373,17 +425,22 @@ def _folder() -> str:
 
 
 def portable(error: BaseException) -> BaseException:
-    """An exception that can be sent to another process: itself, or its text."""
+    """An exception that can be sent to another process: itself, or its text.
+
+    That of another package is sent as text: the other process would import the package, or does not find it.
+    """
     try:
+        if type(error).__module__.partition(".")[0] not in ("builtins", "autocoder_jupyter"):
+            raise TypeError
         pickle.loads(pickle.dumps(error))
     except Exception:
         return RuntimeError(f"{type(error).__name__}: {error}")
     return error
 
 
-def _ended() -> ModelUnavailable:
+def _ended(why: str) -> ModelUnavailable:
     return ModelUnavailable(
         "The process that asks the model ended before the answer.",
-        why="It was killed, for instance because the memory of the machine was used up.",
+        why=why,
         hint="Try again (%autocode retry). A new process is started.",
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -41,7 +41,7 @@ def _share(cost: float | None, tokens: int, part: int) -> float | None:
     return None if cost is None else cost * part / tokens if tokens else 0.0
 
 
-def _allowed(usage: Usage) -> str:
+async def _allowed(usage: Usage) -> str:
     return ""
 
 
@@ -58,7 +58,7 @@ class Grant:
 
     room: int
     spend: Callable[[Usage], None]
-    grow: Callable[[Usage], str] = _allowed
+    grow: Callable[[Usage], Awaitable[str]] = _allowed
 
 
 class Meter(Protocol):

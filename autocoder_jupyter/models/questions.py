@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Literal
@@ -209,8 +209,8 @@ class SentRequest:
 _numbers = itertools.count(1)
 
 
-OnSend = Callable[[SentRequest], None]
-"""Called with each request before it is sent."""
+OnSend = Callable[[SentRequest], Awaitable[object] | None]
+"""Called with each request before it is sent. If it returns something to wait for, that is awaited before, too."""
 
 
 class RequestReporter:
@@ -229,6 +229,7 @@ class RequestReporter:
         self._body: Mapping[str, Any] = {}
         self._reported: dict[str, Any] | None = None
         self._fault: Exception | None = None
+        self._noting: list[Awaitable[object]] = []
 
     def __call__(self, details: Mapping[str, Any]) -> None:
         """Take litellm's details of the request, and report it."""
@@ -253,15 +254,30 @@ class RequestReporter:
         if self._reported is None:
             self._address = str(arguments.get("api_base") or "")
             self._report({name: arguments[name] for name in _REPORTED_ARGUMENTS if name in arguments})
+
+    async def noted(self) -> None:
+        """Wait until the request is noted. An error of `on_send` is raised."""
+        noting, self._noting = self._noting, []
+        for one in noting:
+            try:
+                await one
+            except Exception as error:
+                self._fault = error
+        self.require_noted()
+
+    def require_noted(self) -> None:
+        """Raise the error of `on_send`, if there was one."""
         if self._fault is not None:
             raise self._fault
 
     def _report(self, body: dict[str, Any]) -> None:
         self._reported = body
         try:
-            self._on_send(SentRequest(self._stage, self._key, place(self._address), body, self._number))
+            noting = self._on_send(SentRequest(self._stage, self._key, place(self._address), body, self._number))
         except Exception as error:
             self._fault = error
+        else:
+            self._noting += [] if noting is None else [noting]
 
 
 def _whole(body: Mapping[str, Any]) -> dict[str, Any]:

@@ -151,6 +151,10 @@ _GZIP_OR_ZLIB = 47
 """zlib's code for data in the format of gzip or of zlib."""
 
 
+async def _at_once() -> None:
+    """Wait for nothing."""
+
+
 class Received:
     """What arrived of a response.
 
@@ -165,6 +169,8 @@ class Received:
         self._most_in_event = most_in_event
         self.over = ""
         """What was too long or is not followed, so that reading was stopped; "" if nothing was."""
+        self.before_sending: Callable[[], Awaitable[object]] = _at_once
+        """Awaited before a request is sent."""
         self._begin("")
 
     def _begin(self, kind: str) -> None:
@@ -235,6 +241,12 @@ def watched(most: int, most_in_event: int) -> Iterator[Received]:
         _watching.reset(token)
 
 
+def before_sending(wait: Callable[[], Awaitable[object]]) -> None:
+    """Have `wait` awaited before a request of this context is sent. What it raises is not sent."""
+    if (received := _watching.get()) is not None:
+        received.before_sending = wait
+
+
 def install() -> None:
     """Wrap the transports of httpx and litellm, once."""
     import httpx
@@ -252,6 +264,7 @@ def _limiting(original: Callable[..., Any]) -> Callable[..., Any]:
         received = _watching.get()
         if received is None:
             return await original(self, request)
+        await received.before_sending()
         request.headers["accept-encoding"] = "identity"  # a small packed response can be a huge one
         response = await original(self, request)
         if (elsewhere := _redirected(request, response)) is not None:
@@ -380,7 +393,7 @@ class IncomingAnswer:
                 self._restart_clock()
                 yield
 
-    def take(self, size: int) -> None:
+    async def take(self, size: int) -> None:
         """Count bytes of content. Without content, the time of silence goes on.
 
         Raises:
@@ -391,7 +404,7 @@ class IncomingAnswer:
         self._restart_clock()
         self._size += size
         if self.tokens > self._grant.room:
-            self.limit = self._grant.grow(self._worst.of(self._input_tokens, self.tokens))
+            self.limit = await self._grant.grow(self._worst.of(self._input_tokens, self.tokens))
             if self.limit or self._is_too_long:
                 raise AnswerTooLong
 
@@ -550,17 +563,17 @@ class ResponseReader:
         with contextlib.suppress(_AllReceived):
             async with contextlib.aclosing(self._stream):
                 async for chunk in self._stream:
-                    self._take(chunk)
+                    await self._take(chunk)
                     await pauses.pause_when_due()
 
-    def _take(self, chunk: Any) -> None:
+    async def _take(self, chunk: Any) -> None:
         choices = [one for one in chunk.choices or () if one.delta is not None]
         if choices and self._choice is None:
             self._choice = choices[0].index
         for one in choices:  # other choices were not asked for, and are paid for
             if one.index == self._choice and isinstance(content := getattr(one.delta, "content", None), str):
                 self._add_text(self._unicode.take(content))
-            self._incoming.take(size_of(one.delta.model_dump()))
+            await self._incoming.take(size_of(one.delta.model_dump()))
 
     def _add_text(self, piece: str) -> None:
         if piece:

@@ -9,7 +9,7 @@ import os
 import pickle
 import threading
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from concurrent.futures import Future
 from typing import Any, BinaryIO
 
@@ -17,13 +17,15 @@ from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.background import start_thread
 from autocoder_jupyter.models import library
 from autocoder_jupyter.models.client import LiteLLMModel
-from autocoder_jupyter.models.process import Order, portable
+from autocoder_jupyter.models.process import ALIVE_SECONDS, ASKS, Order, Outbox, portable
 from autocoder_jupyter.models.protocol import Grant, Listener, WorstCase
 from autocoder_jupyter.models.questions import SentRequest
-from autocoder_jupyter.types import Usage
 
 IDLE_SECONDS = 600.0
 """How long the process waits for a question before it ends. It has 200 MB."""
+
+STUCK_SECONDS = 300.0
+"""How long the event loop may be blocked, for instance by the login of a provider, before the process ends."""
 
 
 def serve() -> None:
@@ -43,8 +45,7 @@ class _Server:
 
     def __init__(self, source: BinaryIO, sink: BinaryIO) -> None:
         self._source = source
-        self._sink = sink
-        self._sending = threading.Lock()
+        self._outbox = Outbox(sink)
         self._asked: dict[int, Future[None]] = {}
         self._replies: dict[int, Future[Any]] = {}
         self._variables: Mapping[str, str] = dict(os.environ)
@@ -53,7 +54,7 @@ class _Server:
     def run(self) -> None:
         """Serve until the other process has closed its end."""
         start_thread(self._load, "autocode-prepare")
-        start_thread(self._end_when_idle, "autocode-idle")
+        start_thread(self._live, "autocode-alive")
         with contextlib.suppress(EOFError, OSError):
             while True:
                 number, kind, *about = pickle.load(self._source)
@@ -61,12 +62,11 @@ class _Server:
                 self._do(number, kind, *about)
 
     def send(self, number: int, *message: Any) -> None:
-        with self._sending:
-            pickle.dump((number, *message), self._sink)
-            self._sink.flush()
+        self._outbox.send(number, *message)
 
     def request(self, number: int, kind: str, about: Any) -> Future[Any]:
         """Send a message that the other process answers. A question has one at a time."""
+        assert kind in ASKS
         self._replies[number] = reply = Future[Any]()
         self.send(number, kind, about)
         return reply
@@ -75,14 +75,20 @@ class _Server:
         gc.disable()  # what the import makes stays; to look for garbage in it takes a tenth of the time
         with contextlib.suppress(Exception):  # a question reports it
             library.load()
-            self.send(0)
+            self.send(0, "loaded")
             library.load_tokenizer()
         gc.freeze()
         gc.enable()
 
-    def _end_when_idle(self) -> None:
-        while self._asked or time.monotonic() - self._used < IDLE_SECONDS:
-            time.sleep(IDLE_SECONDS / 10)
+    def _live(self) -> None:
+        """Send signs of life; end the process if nobody asks it, or if its event loop is stuck."""
+        turned, stuck = threading.Event(), 0.0
+        while (self._asked or time.monotonic() - self._used < IDLE_SECONDS) and stuck < STUCK_SECONDS:
+            self.send(0, "alive")
+            turned.clear()
+            background.loop().call_soon_threadsafe(turned.set)
+            time.sleep(ALIVE_SECONDS)
+            stuck = 0.0 if turned.is_set() else stuck + ALIVE_SECONDS
         os._exit(0)
 
     def _do(self, number: int, kind: str, *about: Any) -> None:
@@ -97,8 +103,8 @@ class _Server:
                 if (open_ := self._asked.get(number)) is not None:
                     open_.cancel()
             case "reply", [result, error]:
-                reply = self._replies.pop(number)
-                if not reply.set_running_or_notify_cancel():
+                reply = self._replies.pop(number, None)
+                if reply is None or not reply.set_running_or_notify_cancel():
                     return
                 if error is not None:
                     reply.set_exception(error)
@@ -109,7 +115,7 @@ class _Server:
         with contextlib.suppress(Exception):  # a question reports it
             library.load_client(model)
             library.load_tokenizer()
-            self.send(0)
+            self.send(0, "loaded")
         self.send(number)
 
     def _adopt(self, order: Order) -> None:
@@ -156,18 +162,18 @@ class _RemoteListener:
     def send(self, *message: Any) -> None:
         self._server.send(self._number, *message)
 
-    def on_send(self, request: SentRequest) -> None:
-        """Report a request, and wait until it is noted: it must be known before it is sent."""
-        self._server.request(self._number, "sent", request).result()
+    def on_send(self, request: SentRequest) -> Awaitable[object]:
+        """Report a request. It is noted when what is returned is done."""
+        return self._asked("sent", request)
 
     @contextlib.asynccontextmanager
     async def reserve(self, worst: WorstCase) -> AsyncIterator[Grant]:
         """See `Meter.reserve`."""
-        room = await asyncio.wrap_future(self._server.request(self._number, "reserve", worst))
+        room = await self._asked("reserve", worst)
         try:
-            yield Grant(room, lambda usage: self.send("spend", usage), self._grow)
+            yield Grant(room, lambda usage: self.send("spend", usage), lambda usage: self._asked("grow", usage))
         finally:
             self.send("release")
 
-    def _grow(self, usage: Usage) -> str:
-        return str(self._server.request(self._number, "grow", usage).result())
+    def _asked(self, kind: str, about: Any) -> Awaitable[Any]:
+        return asyncio.wrap_future(self._server.request(self._number, kind, about))

@@ -5,14 +5,18 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import site
 import subprocess
 import sys
 import threading
 from pathlib import Path
 
 _START = """
-import json, sys
-sys.path[:] = json.loads(sys.argv[1])
+import json, site, sys
+own, more = json.loads(sys.argv[1])
+for folder in own:
+    site.addsitedir(folder)
+sys.path += [folder for folder in more if folder not in sys.path]
 from autocoder_jupyter.models.serving import serve
 serve()
 """
@@ -33,16 +37,31 @@ def spawn() -> subprocess.Popen[bytes]:
 
 
 def _spawned() -> subprocess.Popen[bytes]:
-    root = str(Path(__file__).parents[2])
-    paths = [folder for folder in sys.path if Path(folder).is_absolute()]  # the working folder is not looked at
     return subprocess.Popen(
-        [sys.executable, "-I", "-c", _START, json.dumps(paths if root in paths else [*paths, root])],
+        [sys.executable, "-I", "-c", _START, json.dumps(_folders())],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
         start_new_session=True,  # an interrupt of the notebook is not for it
     )
+
+
+def _folders() -> tuple[list[str], list[str]]:
+    """The folders of packages that the process needs beside those of its interpreter: of the person, and others.
+
+    A file in the working folder, in that of a script or on PYTHONPATH must not be imported there instead of a module of
+    a package. So others than `site`'s are looked at last, and only if packages were installed into them.
+    """
+    personal = [site.getusersitepackages()] if site.ENABLE_USER_SITE else []
+    others = [str(Path(__file__).parents[2])]
+    if not any(_has(folder, "litellm-*.dist-info") for folder in [*site.getsitepackages(), *personal]):
+        others = [folder for folder in sys.path if Path(folder).is_absolute() and _has(folder, "*.dist-info")] + others
+    return personal, others
+
+
+def _has(folder: str, pattern: str) -> bool:
+    return next(Path(folder).glob(pattern), None) is not None
 
 
 def spawn_early() -> None:

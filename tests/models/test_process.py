@@ -8,13 +8,15 @@ import io
 import os
 import pickle
 import signal
+import site
 import subprocess
 import sys
 import textwrap
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,14 @@ from IPython.core.interactiveshell import InteractiveShell
 import autocoder_jupyter
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.engine.budget import Budget
-from autocoder_jupyter.errors import AuthenticationFailed, BudgetSpent, InvalidRequest, ModelUnavailable, UnusableAnswer
+from autocoder_jupyter.errors import (
+    AuthenticationFailed,
+    BudgetSpent,
+    InvalidRequest,
+    ModelError,
+    ModelUnavailable,
+    UnusableAnswer,
+)
 from autocoder_jupyter.models import process, serving, spawn
 from autocoder_jupyter.models.client import LiteLLMModel
 from autocoder_jupyter.models.faults import RetryPolicy, exchange_of
@@ -69,6 +78,14 @@ def running() -> int:
     return process._process._process.pid
 
 
+async def until(is_so: Callable[[], bool]) -> None:
+    def wait() -> None:
+        while not is_so():
+            time.sleep(0.01)
+
+    await asyncio.to_thread(wait)
+
+
 async def test_an_answer_comes_in_pieces_while_it_is_written() -> None:
     release, heard = threading.Event(), list[str]()
     begun = asyncio.Event()
@@ -111,8 +128,10 @@ async def test_an_error_of_the_report_ends_the_question() -> None:
     def full(request: SentRequest) -> None:
         raise OSError("the disk is full")
 
-    with ScriptedModel(["fine"]) as endpoint, pytest.raises(ModelUnavailable, match="the disk is full"):
-        await remote_model(endpoint.config(), ONCE, on_send=full).ask(QUESTION)
+    with ScriptedModel(["fine"]) as endpoint:
+        with pytest.raises(ModelUnavailable, match="the disk is full"):
+            await remote_model(endpoint.config(), ONCE, on_send=full).ask(QUESTION)
+        assert not endpoint.requests
 
 
 async def test_keys_are_those_of_now(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,6 +249,89 @@ def test_a_reply_to_a_question_that_was_cancelled_is_ignored() -> None:
     assert not server._replies
 
 
+async def test_a_cancelled_question_does_not_hold_up_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is cancelled while the process is busy, and followed no more when the process reports the request."""
+    at, gate = tmp_path / "at", tmp_path / "gate"
+    busy = f"""
+        import os, time
+        from autocoder_jupyter.models import serving
+        on_send = serving._RemoteListener.on_send
+        def busy(*args):
+            open({str(at)!r}, "w").close()
+            while not os.path.exists({str(gate)!r}):
+                time.sleep(0.01)
+            return on_send(*args)
+        serving._RemoteListener.on_send = busy
+        serving.serve()
+    """
+    monkeypatch.setattr(spawn, "_START", spawn._START.replace("serve()", textwrap.dedent(busy)))
+    monkeypatch.setattr(process, "_process", None)
+    monkeypatch.setattr(process, "CLOSING_SECONDS", 0.01)
+    with ScriptedModel(lambda request: "fine") as endpoint:
+        model = remote_model(endpoint.config(), ONCE, on_send=lambda request: None)
+        asking = asyncio.ensure_future(model.ask(QUESTION))
+        await until(at.exists)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        gate.touch()
+        assert (await asyncio.wait_for(model.ask(QUESTION), 60)).answer == "fine"
+        assert len(endpoint.requests) == 1
+    os.kill(running(), signal.SIGKILL)
+
+
+async def test_a_question_that_nobody_follows_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its order was written after the cancel."""
+    cancelled = threading.Event()
+    with ScriptedModel(["fine"]) as endpoint:
+        one = process._shared()
+        assert one is not None
+        send = one._outbox.send
+
+        def watched(number: int, kind: str, *about: Any) -> None:
+            send(number, kind, *about)
+            if (number, kind) == (1_000_000, "cancel"):
+                cancelled.set()
+
+        monkeypatch.setattr(one._outbox, "send", watched)
+        one._order(1_000_000, Order(endpoint.config(), ONCE, False, QUESTION, True))
+        assert await asyncio.to_thread(cancelled.wait, 60)
+        assert (await asked(endpoint)).answer == "fine" and len(endpoint.requests) == 1
+
+
+async def test_the_reports_of_questions_do_not_wait_for_each_other() -> None:
+    release, waits = asyncio.Event(), asyncio.Event()
+
+    def slow(request: SentRequest) -> Any:
+        waits.set()
+        return release.wait()
+
+    with ScriptedModel(lambda request: "fine") as endpoint:
+        first = asyncio.ensure_future(remote_model(endpoint.config(), ONCE, on_send=slow).ask(QUESTION))
+        await waits.wait()
+        second = remote_model(endpoint.config(), ONCE, on_send=lambda request: None)
+        assert (await asyncio.wait_for(second.ask(QUESTION), 60)).answer == "fine" and len(endpoint.requests) == 1
+        release.set()
+        assert (await first).answer == "fine"
+
+
+async def test_an_error_that_only_one_side_knows_ends_no_process() -> None:
+    class Full(OSError):
+        """An error of a user's class."""
+
+    def full(request: SentRequest) -> None:
+        raise Full("the disk is full")
+
+    with ScriptedModel(["fine"]) as endpoint:
+        with pytest.raises(ModelError) as caught:
+            await remote_model(endpoint.config(), ONCE, on_send=full).ask(QUESTION)
+        assert "the disk is full" in caught.value.why
+        before = running()
+        assert (await asked(endpoint)).answer == "fine" and running() == before and len(endpoint.requests) == 1
+    assert type(process.portable(UnicodeDecodeError("utf-8", b"", 0, 1, "?"))) is UnicodeDecodeError
+    assert type(process.portable(pytest.UsageError("not of this package"))) is RuntimeError
+
+
 def test_a_question_that_ends_at_once_is_answered_and_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     def at_once(coroutine: Any) -> Future[None]:
         done = Future[None]()
@@ -243,7 +345,9 @@ def test_a_question_that_ends_at_once_is_answered_and_not_kept(monkeypatch: pyte
     server = serving._Server(io.BytesIO(), sink := io.BytesIO())
     invalid = ModelConfig("openai/x", params={"seed": object()})
     server._do(1, "ask", Order(invalid, ONCE, False, QUESTION, False))
-    sink.seek(0)
+    while not (written := sink.getvalue()):
+        time.sleep(0.01)
+    sink = io.BytesIO(written)
     assert isinstance(messages_in(sink)[-1][2], InvalidRequest) and not server._asked
 
 
@@ -277,6 +381,82 @@ async def test_a_process_that_ends_amid_an_answer_is_an_error_and_its_tokens_are
             await asking
         assert budget.used.input_tokens and not budget._held
         assert (await asked(endpoint)).answer == "again"
+
+
+@pytest.fixture
+def soon_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "ALIVE_SECONDS", 0.2)
+    monkeypatch.setattr(process, "SILENT_SECONDS", 8.0)
+    monkeypatch.setattr(process, "_process", None)
+
+
+@pytest.mark.usefixtures("soon_silent")
+async def test_a_process_that_is_stopped_before_a_request_is_replaced_and_nobody_notices() -> None:
+    with ScriptedModel(["one", "two"]) as endpoint:
+        await asked(endpoint)
+        os.kill(before := running(), signal.SIGSTOP)
+        long = replace(QUESTION, messages=({"role": "user", "content": "word " * 200_000},))  # it fills the pipe
+        assert (await asked(endpoint, long)).answer == "two" and running() != before
+        assert len(endpoint.requests) == 2
+
+
+@pytest.mark.usefixtures("soon_silent")
+async def test_a_process_that_is_stopped_amid_an_answer_is_an_error_and_its_tokens_are_charged() -> None:
+    budget, begun = Budget(), asyncio.Event()
+    with ScriptedModel([Answer("a long answer", piece=6, hold=threading.Event(), hold_after=6), "again"]) as endpoint:
+        listener = Listener(on_text=lambda _: begun.set(), meter=budget)
+        asking = asyncio.ensure_future(remote_model(endpoint.config(), ONCE).ask(QUESTION, listener))
+        await begun.wait()
+        os.kill(running(), signal.SIGSTOP)
+        with pytest.raises(ModelUnavailable, match="ended before the answer") as stopped:
+            await asking
+        assert stopped.value.why == "It did not respond for 8 seconds, so it was ended."
+        assert budget.used.input_tokens and not budget._held and len(endpoint.requests) == 1
+        assert (await asked(endpoint)).answer == "again"
+
+
+async def test_a_process_that_is_slow_is_not_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    with ScriptedModel(["one", "two"]) as endpoint:
+        await asked(endpoint)
+        monkeypatch.setattr(process, "ALIVE_SECONDS", 0.1)
+        one = process._shared()
+        assert one is not None
+        os.kill(before := running(), signal.SIGSTOP)
+        asking = asyncio.ensure_future(asked(endpoint))
+        await until(lambda: one._silent >= 4)
+        os.kill(before, signal.SIGCONT)
+        assert (await asking).answer == "two" and running() == before and not one._ended
+
+
+async def test_a_question_to_a_stopped_process_can_be_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "CLOSING_SECONDS", 0.01)
+    with ScriptedModel(["one", "two"]) as endpoint:
+        await asked(endpoint)
+        os.kill(running(), signal.SIGSTOP)
+        long = replace(QUESTION, messages=({"role": "user", "content": "word " * 200_000},))
+        asking = asyncio.ensure_future(asked(endpoint, long))
+        await asyncio.sleep(0.2)  # its order fills the pipe
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        os.kill(running(), signal.SIGCONT)
+        assert (await asked(endpoint)).answer == "two" and len(endpoint.requests) == 2
+
+
+def test_a_process_whose_loop_is_blocked_ends(tmp_path: Path) -> None:
+    program = """
+        stuck = '''
+        import time
+        from autocoder_jupyter.concurrency import background
+        from autocoder_jupyter.models import serving
+        serving.STUCK_SECONDS = serving.ALIVE_SECONDS = 0.2
+        background.loop().call_soon_threadsafe(time.sleep, 3600)
+        serving.serve()
+        '''
+        spawn._START = spawn._START.replace("serve()", textwrap.dedent(stuck))
+        print(process.ModelProcess()._process.wait())
+    """
+    assert alone("import textwrap\n" + textwrap.dedent(program), tmp_path) == "0\n"
 
 
 async def test_a_process_that_never_starts_is_not_needed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -325,15 +505,29 @@ def alone(program: str, folder: Path, **env: str) -> str:
     return ran.stdout
 
 
-def test_litellm_is_imported_there_and_never_from_the_working_folder(tmp_path: Path) -> None:
-    for name in ("litellm", "openai", "aiohttp", "tiktoken"):
+@pytest.mark.parametrize("place", ["working folder", "script's folder", "PYTHONPATH", "with packages"])
+def test_litellm_is_imported_there_and_no_file_of_the_user_instead(place: str, tmp_path: Path) -> None:
+    for name in ("litellm", "openai", "aiohttp", "tiktoken", "dotenv", "httpx", "json5", "yaml", "jinja2"):
         (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'a').write({name!r})\n")
-    program = """
+    if place == "with packages":
+        (tmp_path / "own-1.0.dist-info").mkdir()
+    program = f"""
+        if {place != "working folder"}:
+            sys.path.insert(0, {str(tmp_path)!r})
         with ScriptedModel(["fine"]) as endpoint:
             print(ask(endpoint), "litellm" in sys.modules)
     """
     assert alone(program, tmp_path, AUTOCODE_MODEL="openai/x") == "fine False\n"
     assert not (tmp_path / "ran").exists()
+
+
+def test_packages_that_are_elsewhere_are_found_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Installed into a folder of its own, which is on PYTHONPATH."""
+    (installed := tmp_path / "installed").mkdir()
+    (installed / "litellm-1.0.dist-info").mkdir()
+    monkeypatch.setattr(sys, "path", ["", str(tmp_path), str(installed)])
+    monkeypatch.setattr(site, "getsitepackages", lambda: [str(tmp_path / "nothing")])
+    assert spawn._folders()[1] == [str(installed), str(Path(autocoder_jupyter.__file__).parents[1])]
 
 
 def test_it_ends_with_the_kernel_also_if_that_is_killed(tmp_path: Path) -> None:

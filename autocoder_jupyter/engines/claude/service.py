@@ -235,7 +235,7 @@ async def _read(
                     raise Refusal(str(event.get("error")), 529)
                 if piece := text.take(message.take(event)):
                     on_text(piece)
-                incoming.take(wire.content_size(event))
+                await incoming.take(wire.content_size(event))
                 if event.get("type") == "message_stop":
                     return
             await pauses.pause_when_due()
