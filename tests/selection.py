@@ -40,6 +40,7 @@ SMOKE = (
     "tests/models/test_process.py::test_a_process_that_ended_is_replaced_and_nobody_notices",
     "tests/models/test_process.py::test_an_answer_comes_in_pieces_while_it_is_written",
     "tests/models/test_process.py::test_errors_are_the_same_with_cause_and_hint",
+    "tests/models/test_process.py::test_a_question_that_nobody_follows_is_cancelled",
     "tests/models/test_process.py::test_the_budget_allows_each_request_and_is_charged",
     # others that start processes of their own, or take long
     "tests/concurrency/test_syncified.py",
