@@ -550,11 +550,17 @@ class ColumnsRead:
     Args:
         names: texts in the source that may be column names.
         spellings: the parts of texts that it may compose.
+        numbers: whole numbers in the source.
+        ranges: the first and the last number of each call that counts, such as `range(2019, 2024)`.
+        is_known: whether the source could be read.
     """
 
     all: bool
     names: frozenset[str] = frozenset()
     spellings: frozenset[Spelling] = frozenset()
+    numbers: frozenset[int] = frozenset()
+    ranges: frozenset[tuple[int, int]] = frozenset()
+    is_known: bool = False
 
     def covers(self, literal: str) -> bool:
         """Whether a column may be read."""
@@ -562,6 +568,12 @@ class ColumnsRead:
             return True
         texts = _texts(literal)
         return not texts or any(text in self.names or any(_spells(s, text) for s in self.spellings) for text in texts)
+
+    def states(self, text: str, number: int) -> bool:
+        """Whether the source has a text, or a number itself or in a range."""
+        return (
+            text in self.names or number in self.numbers or any(first <= number <= last for first, last in self.ranges)
+        )
 
 
 EVERY_COLUMN = ColumnsRead(all=True)
@@ -578,12 +590,18 @@ def _columns_read(code: str, inputs: tuple[tuple[str, TypeName], ...]) -> Column
     foreign = [name for name, kind in inputs if kind != "DataFrame" and KINDS[kind].names_columns]
     try:
         module = parse(code)
-        if not reads_by_name_only(module, tables, foreign):
-            return EVERY_COLUMN
+        every = not reads_by_name_only(module, tables, foreign)
     except (SyntaxError, RecursionError):
         return EVERY_COLUMN
     names = frozenset(_named(module))
-    return ColumnsRead(False, names | frozenset(_before_suffixes(names)), frozenset(_composed_texts(module)))
+    return ColumnsRead(
+        every,
+        names | frozenset(_before_suffixes(names)),
+        frozenset(_composed_texts(module)),
+        frozenset(_numbers(module)),
+        frozenset(_ranges(module)),
+        is_known=True,
+    )
 
 
 @functools.lru_cache(maxsize=10_000)
@@ -608,6 +626,26 @@ def _named(module: ast.Module) -> Iterator[str]:
                 yield from re.findall(r"`([^`]+)`", text)  # `query` quotes names with spaces like this
             case ast.Attribute(attr=name) | ast.keyword(arg=str() as name):
                 yield name
+
+
+def _numbers(node: ast.AST) -> Iterator[int]:
+    """The whole numbers in a part of a module, also those in its texts."""
+    for inner in ast.walk(node):
+        match inner:
+            case ast.Constant(value=bool()):
+                pass
+            case ast.Constant(value=int() as number):
+                yield number
+            case ast.Constant(value=str() as text):
+                yield from map(int, re.findall(r"(?<!\d)\d{2,4}(?!\d)", text[:_LONGEST_NAME]))
+
+
+def _ranges(module: ast.Module) -> Iterator[tuple[int, int]]:
+    for node in ast.walk(module):
+        match node:
+            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if "range" in name:
+                if len(numbers := list(_numbers(node))) > 1:
+                    yield min(numbers), max(numbers)
 
 
 def _before_suffixes(names: frozenset[str]) -> Iterator[str]:

@@ -14,6 +14,7 @@ from autocoder_jupyter.codec.frames import arrays_of
 from autocoder_jupyter.codec.geometry import is_geographic, is_geometry
 from autocoder_jupyter.data.column_profile import dtype_name
 from autocoder_jupyter.data.columns_read import EVERY_COLUMN, ColumnsRead
+from autocoder_jupyter.data.periods import expected, periods_note
 from autocoder_jupyter.data.profile import as_frame, index_levels
 from autocoder_jupyter.data.sample import missing_in
 from autocoder_jupyter.data.text_formats import label_literal
@@ -108,7 +109,8 @@ def check_drift(
     or category. Not fine: floats where
     whole numbers were (except a float column that is all whole, as reading a file with gaps gives), times that
     gained or lost their zone, numbers that became text. Of the index only levels that have a name count, and only
-    that they are still there.
+    that they are still there. Columns that are periods and that the function takes as they come may be others
+    (`data.periods`).
     """
     kind = "Series" if isinstance(frame, pd.Series) else "DataFrame"
     if kind != shape.get("type", kind):
@@ -117,7 +119,7 @@ def check_drift(
     if kind == "Series":
         changed = _changes([["its values", now["columns"][0][1]]], [["its values", shape["columns"][0][1]]], frame)
         return _sentence(name, [], changed)
-    then = [column for column in shape["columns"] if reads.covers(column[0])]
+    then = _expected(now["columns"], shape, reads)
     missing = _missing(now["columns"], then)
     lost = [literal for literal, _ in shape.get("index", []) if literal != "None"]
     lost = [f"index level {literal}" for literal in lost if literal not in {label for label, _ in now["index"]}]
@@ -125,12 +127,23 @@ def check_drift(
     return _sentence(name, missing + lost, _changes(now["columns"], then, frame), doubled)
 
 
+def _expected(now: list[list[str]], shape: Mapping[str, Any], reads: ColumnsRead) -> list[list[str]]:
+    """The columns that a table with the columns `now` must have."""
+    return expected([column for column in shape["columns"] if reads.covers(column[0])], now, reads)
+
+
+def _by_name(columns: list[list[str]]) -> dict[str, str]:
+    return dict(zip((label for label, _ in columns), (dtype for _, dtype in columns), strict=True))
+
+
 def unread_drift(name: str, frame: pd.DataFrame, shape: Mapping[str, Any], reads: ColumnsRead) -> str | None:
-    """One sentence about the changes in columns that the function does not read, or None.
+    """One sentence about the changes in columns that the function does not read, or takes as they come; or None.
 
     Args: as those of `check_drift`.
     """
     now = shape_of(frame)["columns"]
+    if reads.all:
+        return periods_note(name, shape["columns"], now, reads) or None
     then = [column for column in shape["columns"] if not reads.covers(column[0])]
     changes = _parts(_missing(now, then), _changes(now, then, frame), _doubled(now, then))
     return f"{name} {changes}; the function does not read that." if changes else None
@@ -140,18 +153,19 @@ def missing_columns(
     frame: pd.DataFrame, shape: Mapping[str, Any], reads: ColumnsRead = EVERY_COLUMN
 ) -> list[tuple[str, str]]:
     """The columns that the function reads and the frame lacks: literal and dtype. The arguments are as above."""
-    then = [column for column in shape["columns"] if reads.covers(column[0])]
-    dtypes = dict(map(tuple, then))
-    return [(literal, dtypes[literal]) for literal in _missing(shape_of(frame)["columns"], then)]
+    now = shape_of(frame)["columns"]
+    then = _expected(now, shape, reads)
+    dtypes = _by_name(then)
+    return [(literal, dtypes[literal]) for literal in _missing(now, then)]
 
 
 def conversions(
     name: str, frame: pd.DataFrame, shape: Mapping[str, Any], reads: ColumnsRead = EVERY_COLUMN
 ) -> list[str]:
     """The lines of code that convert the columns with another dtype. The arguments are those of `check_drift`."""
-    then = [column for column in shape["columns"] if reads.covers(column[0])]
+    columns = shape_of(frame)["columns"]
     found = []
-    for literal, before, now in _changed(shape_of(frame)["columns"], then, frame):
+    for literal, before, now in _changed(columns, _expected(columns, shape, reads), frame):
         place = f"{name}[{literal}]"
         if line := _converted(place, before, now):
             found.append(f"{place} = {line}")
@@ -267,9 +281,10 @@ def restore_dtypes(frame: pd.DataFrame, shape: Mapping[str, Any], reads: Columns
 
     Args: as those of `check_drift`, which the frame has passed.
     """
-    then = {literal: dtype for literal, dtype in shape["columns"] if reads.covers(literal)}
+    columns = shape_of(frame)["columns"]
+    then = _by_name(_expected(columns, shape, reads))
     made = frame
-    for place, (literal, now) in enumerate(shape_of(frame)["columns"]):
+    for place, (literal, now) in enumerate(columns):
         if literal not in then or family(now) == family(then[literal]):
             continue
         column = _plain(frame.iloc[:, place])

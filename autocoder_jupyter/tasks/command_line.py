@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from autocoder_jupyter.data.columns_read import EVERY_COLUMN, MASKED, ColumnsRead
+from autocoder_jupyter.data.periods import patterns, usual_dtype
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.types import InputSpec, OutputSpec
 from autocoder_jupyter.untrusted.parsing import literal as read_literal
@@ -247,7 +248,8 @@ def recorded_tables(
     renames: Mapping[str, str],
 ) -> list[str]:
     """The dict of the recorded tables: the dtypes of their columns and of the levels of their index, the columns that
-    are not read, and the names in the data of columns that are read by another name.
+    are not read, the names in the data of columns that are read by another name, and the dtypes of columns that are
+    taken by a pattern (`data.periods`).
     """
     tables = [spec for spec in inputs if KINDS[spec.type].form == "table"]
     if not tables:
@@ -258,6 +260,11 @@ def recorded_tables(
         columns, index = _dtypes(shape.get("columns")), _dtypes(shape.get("index"))
         if any(label == "None" for label, _ in shape.get("index", ())):
             index = {}  # a level without a name cannot be found in a file
+        taken = {
+            found: group
+            for found, group in patterns(shape.get("columns", ()), reads).items()
+            if spec.type != "Series" and group.keys() <= columns.keys()
+        }
         spare = [
             written for label, (written, _) in columns.items() if spec.type != "Series" and not reads.covers(label)
         ]
@@ -267,6 +274,7 @@ def recorded_tables(
             *(f"                {written}," for written in spare),
             "            ),",
             *_dict({has: (literal(reads), literal(has)) for reads, has in renames.items()}),
+            *_dict({found: (literal(found), literal(usual_dtype(group))) for found, group in taken.items()}),
             "        ),",
         ]
     return [*lines, "    }"]

@@ -205,7 +205,9 @@ def _contract(function: Function, about: str) -> str:
     reads = columns_read(function.code, function.inputs)
     tables = recorded_tables(function.inputs, function.shapes, reads, function.renames)
     parts.append(textwrap.dedent("\n".join(tables)).replace("tables = ", "TABLES = ", 1) if tables else "TABLES = {}")
-    parts.append('"""Dtypes of columns and of the index, columns that are not read, names of columns in the data."""\n')
+    parts.append(
+        '"""Dtypes of columns and of the index, columns that are not read, names of columns in the data, patterns."""\n'
+    )
     parts.append(_schemas(schemas, [spec.name for spec in function.outputs]))
     parts += [f"\n{functions()[name]}\n" for name in _CONTRACT_PARTS]
     parts.append(_HOLDING)
@@ -241,10 +243,10 @@ def holding(function: Callable[_P, _R]) -> Callable[_P, _R]:
 def _fitted(name, value):
     if name not in TABLES or not hasattr(value, "dtypes"):
         return value
-    columns, index, spare, renames = TABLES[name]
+    columns, index, spare, renames, patterns = TABLES[name]
     try:
         if hasattr(value, "columns"):
-            return _cli_fitted(value.copy(deep=False), columns, index, spare, renames)
+            return _cli_fitted(value.copy(deep=False), columns, index, spare, renames, patterns)
         for dtype in columns.values():
             value = _cli_converted(value, dtype)
         return value

@@ -55,11 +55,12 @@ def _cli_path(text):
     return path
 
 
-def _cli_table(text, columns, index, spare, renames):
+def _cli_table(text, columns, index, spare, renames, patterns):
     """A table by its suffix: .parquet, .feather, .csv, .tsv, .xlsx, .json, .jsonl; by its first bytes without one.
 
-    It gets the recorded dtypes of columns and index, the columns that are not read, and the names in the data of
-    columns that are read by another name. A column of text is read as text: `00123` keeps its zeros.
+    It gets the recorded dtypes of columns and index, the columns that are not read, the names in the data of columns
+    that are read by another name, and the dtypes of columns that are taken by a pattern. A column of text is read as
+    text: `00123` keeps its zeros.
     """
     import pathlib
 
@@ -93,7 +94,7 @@ def _cli_table(text, columns, index, spare, renames):
         table = pandas.read_excel(path, dtype=words)
     else:
         table = pandas.read_csv(path, sep="\t" if kind in (".tsv", ".tab") else ",", dtype=words)
-    return _cli_fitted(table, columns, index, spare, renames)
+    return _cli_fitted(table, columns, index, spare, renames, patterns)
 
 
 def _cli_rows(path, is_lines):
@@ -109,9 +110,9 @@ def _cli_rows(path, is_lines):
     return pandas.DataFrame(read)
 
 
-def _cli_series(text, columns, index, spare, renames):
+def _cli_series(text, columns, index, spare, renames, patterns):
     """The only column of a table, with the recorded dtype."""
-    table = _cli_table(text, {}, {}, (), {})
+    table = _cli_table(text, {}, {}, (), {}, {})
     if len(table.columns) != 1:
         raise ValueError(f"{text} has {len(table.columns)} columns, and one was expected")
     column = table.iloc[:, 0]
@@ -120,16 +121,18 @@ def _cli_series(text, columns, index, spare, renames):
     return column
 
 
-def _cli_recorded(read, columns, index, spare, renames):
+def _cli_recorded(read, columns, index, spare, renames, patterns):
     """A reader of a table that is to have these columns and index levels: their names and dtypes."""
-    return lambda text: read(text, columns, index, spare, renames)
+    return lambda text: read(text, columns, index, spare, renames, patterns)
 
 
-def _cli_fitted(table, columns, index, spare, renames):
+def _cli_fitted(table, columns, index, spare, renames, patterns):
     """The table with the recorded dtypes. All that is missing or cannot be converted is named at once, without columns
     that the function does not read (`spare`). A column that it lacks is that of another name, if there is one
-    (`renames`).
+    (`renames`). Columns of a pattern (`patterns`), such as years, may be others.
     """
+    import re
+
     given = list(table.columns)
     own = {has: reads for reads, has in renames.items() if reads not in given and given.count(has) == 1}
     table = table.rename(columns=own)
@@ -137,6 +140,15 @@ def _cli_fitted(table, columns, index, spare, renames):
     table = table.rename(columns={text: label for text, label in labels.items() if label not in table.columns})
     missing = [label for label in columns if label not in table.columns and label not in spare]
     missing += [label for label in index if label not in table.columns and label not in table.index.names]
+    columns = dict(columns)
+    for pattern, dtype in patterns.items():
+        known = [label for label in columns if re.fullmatch(pattern, str(label))]
+        taken = [label for label in table.columns if re.fullmatch(pattern, str(label))]
+        if all(isinstance(label, int) for label in known):
+            table = table.rename(columns={label: int(label) for label in taken})
+            taken = list(map(int, taken))
+        missing = [label for label in missing if not taken or label not in known]
+        columns.update({label: dtype for label in taken if label not in columns})
     problems = []
     if missing:
         there = ", ".join(map(repr, list(table.columns)[:20])) or "no columns"
