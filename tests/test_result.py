@@ -566,6 +566,10 @@ def test_json_that_is_made_to_break_its_reader_is_refused(text: str) -> None:
 
 
 def test_a_sample_that_cannot_be_saved_unchanged_is_refused_by_name(tmp_path: Path) -> None:
+    odd = pd.DataFrame({"a": [object()], "b": [1]})
+    with pytest.warns(UserWarning, match="The sample sales is saved without column 'a'"):
+        result(samples={"sales": odd}).save(tmp_path)
+    assert list(CodeGenEvalResult.load(tmp_path).original_samples["sales"]) == ["b"]
     with pytest.raises(UnsupportedData, match="sales"):
         result(samples={"sales": pd.DataFrame({"a": [object()]})}).save(tmp_path)
 

@@ -121,7 +121,11 @@ def bind(
             )
         elif spec.default is not None:
             bound[spec.name] = checked_value(spec, spec.default_value())
-    return {name: value for name, value in bound.items() if value is not None}
+    return {
+        spec.name: _that_crosses(function, spec, bound[spec.name], notes)
+        for spec in function.inputs
+        if bound.get(spec.name) is not None
+    }
 
 
 def takes_long(function: Function, values: Iterable[Any]) -> bool:
@@ -206,6 +210,28 @@ def _with_own_names(function: Function, name: str, value: Any, notes: list[str] 
     if notes is not None:
         notes += [f"{function.name}: {name}[{has!r}] is read as {reads!r} (--rename)." for reads, has in used.items()]
     return table
+
+
+def _that_crosses(function: Function, spec: InputSpec, value: Any, notes: list[str] | None) -> Any:
+    """The table without what cannot go into the sandbox: what the function does not read, or was not there before."""
+    shape = function.shapes.get(spec.name)
+    if shape is None:
+        return value
+    from autocoder_jupyter.data.columns_read import columns_read
+    from autocoder_jupyter.data.crossing import left_out, that_crosses
+    from autocoder_jupyter.data.drift import column_literal
+
+    reads = columns_read(function.code, function.inputs)
+    known = {label for label, _ in shape["columns"]}
+
+    def is_needed(label: Any) -> bool:
+        literal = column_literal(label)
+        return reads.covers(literal) and (literal in known or str(label) in reads.names)
+
+    made, words = that_crosses(value, is_needed, attrs_too="attrs" not in reads.names)
+    if words and notes is not None:
+        notes.append(f"{function.name}: {left_out(spec.name, words)}")
+    return made
 
 
 def _validated(function: Function, name: str, value: Any) -> Any:

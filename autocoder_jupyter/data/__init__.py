@@ -7,6 +7,7 @@ It may import `redaction`, `types`, `codec` and what else is below it, but nothi
 - `files`, `readers`: files and folders, and files as tables of a call
 - `context`, `rendering`, `withheld`, `tokens`: the text for the model, of limited length, without withheld columns
 - `constraints`, `checks`, `schema`: constraints as conditions, and the schema of a sample
+- `crossing`: what of a table cannot go into a sandbox, and is left out
 - `columns_read`, `periods`, `renames`, `drift`, `value_drift`: the columns that a function reads, and how later
   tables differ
 - `overview`: data for the user, on a card

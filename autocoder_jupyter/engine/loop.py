@@ -75,7 +75,9 @@ async def generate(
     budget = Budget(config.max_tokens, config.max_cost, config.max_seconds)
     try:
         prepared = await call_blocking(lambda: prepare(request, config))
-        setup = GenerationSetup.of(request, config, services, prepared, budget)
+        for sentence in prepared.left_out:
+            services.emit(Noticed(sentence))
+        setup = GenerationSetup.of(prepared.request, config, services, prepared, budget)
         return await _generate_in_turn(setup, begun)
     except asyncio.CancelledError as cancelled:
         services.emit(Finished("cancelled", str(cancelled)))

@@ -196,7 +196,7 @@ def preview(request: Request, config: AgentConfig) -> str:
     """
     prepared = prepare(request, config)
     context = with_environment(prepared.context.text, environment_text(config, prepared.pinned))
-    messages, answer = first_question_as_sent(request, prepared.inputs, context, asks=config.ask)
+    messages, answer = first_question_as_sent(prepared.request, prepared.inputs, context, asks=config.ask)
     masked = ", ".join(f"{count} {kind}" for kind, count in sorted(prepared.context.masked.items())) or "nothing"
     size = _size(messages)
     head = (
@@ -204,6 +204,7 @@ def preview(request: Request, config: AgentConfig) -> str:
         "Every later question repeats the request and the data below and adds only what the model wrote and how it ran."
         f"\n{effort_summary(config, messages)}"
     )
+    head = "\n".join([head, *prepared.left_out])
     schema = json.dumps(response_format("json_schema", answer_form(answer)), ensure_ascii=False)
     parts = [(message["role"], message["content"]) for message in messages]
     parts.append(("response_format, where the model takes one", schema))

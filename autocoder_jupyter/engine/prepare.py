@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,11 @@ from typing import Any
 import pandas as pd
 
 from autocoder_jupyter.codec import Unencodable, encode
+from autocoder_jupyter.data.capture import origin_of, with_origin
 from autocoder_jupyter.data.constraints import read_constraints, tables_of
 from autocoder_jupyter.data.context import DataContext, build_context
+from autocoder_jupyter.data.crossing import left_out, that_crosses
+from autocoder_jupyter.data.text_formats import label_literal
 from autocoder_jupyter.data.withheld import WithheldColumns
 from autocoder_jupyter.engine.acceptance import check_examples
 from autocoder_jupyter.engine.evidence.split import require_split_columns
@@ -39,23 +42,28 @@ class Prepared:
         inputs: all inputs: the declared ones, then a required one for each sample that was not declared.
         context: the text about the data for the model.
         key: the key of the request, from its content and the schemas of its samples, without their rows.
+        request: the request, with the samples as they go into the sandbox.
+        left_out: a sentence for each sample of which something cannot.
     """
 
     inputs: tuple[InputSpec, ...]
     context: DataContext
     key: RequestKey
+    request: Request
     pinned: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
 
 def prepare(request: Request, config: AgentConfig) -> Prepared:
     """Prepare everything that needs no model."""
     secret_values(config.secrets)  # only the sandbox needs them, but a missing one is reported before a model is paid
-    inputs = settle_inputs(request)
+    inputs, given = settle_inputs(request), request.samples
+    request, left = with_samples_that_cross(request)
     require_encodable(inputs, request.samples)
     withheld = WithheldColumns.of(config.hide, config.mask)
     columns = (column.name for output in request.outputs for column in output.columns)
     contracts = (contract.text for contract in request.contracts.values())
-    withheld.require_possible(request.samples, (texts_of_request(request), *request.wishes, *columns, *contracts))
+    withheld.require_possible(given, (texts_of_request(request), *request.wishes, *columns, *contracts))
     _require_no_values_of_masked(request, config)
     for example in request.examples:
         withheld.require_absent(example.text, (value for _, value in (*example.given, *example.expected)))
@@ -74,7 +82,7 @@ def prepare(request: Request, config: AgentConfig) -> Prepared:
         examples=request.examples,
         withheld=withheld,
     )
-    return Prepared(inputs, context, RequestKey.of(request, inputs), _own_lock(config))
+    return Prepared(inputs, context, RequestKey.of(request, inputs), request, _own_lock(config), left)
 
 
 def _require_no_values_of_masked(request: Request, config: AgentConfig) -> None:
@@ -113,6 +121,28 @@ def settle_inputs(request: Request) -> tuple[InputSpec, ...]:
         if name not in declared
     )
     return (*request.inputs, *samples)
+
+
+def with_samples_that_cross(request: Request) -> tuple[Request, tuple[str, ...]]:
+    """The request without columns of its samples that cannot go into a sandbox and that it does not name."""
+    samples, sentences = dict(request.samples), []
+    text = texts_of_request(request)
+    named = {part["label"] for contract in request.contracts.values() for part in contract.record["columns"]}
+
+    def is_needed(label: Any) -> bool:
+        return label_literal(label) in named or is_mentioned(str(label), text)
+
+    for name, value in request.samples.items():
+        made, words = that_crosses(value, is_needed, attrs_too=not is_mentioned("attrs", text))
+        if words:
+            samples[name] = with_origin(made, origin_of(value))
+            sentences.append(left_out(name, words))
+    return (replace(request, samples=samples) if sentences else request), tuple(sentences)
+
+
+def is_mentioned(name: str, text: str) -> bool:
+    """Whether a name is a word, or words, of a text."""
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
 
 
 def require_encodable(inputs: tuple[InputSpec, ...], samples: Mapping[str, Any]) -> None:

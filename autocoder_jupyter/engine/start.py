@@ -19,7 +19,7 @@ from autocoder_jupyter.data.columns_read import columns_read
 from autocoder_jupyter.data.drift import check_drift, missing_columns, shape_of
 from autocoder_jupyter.data.renames import call_with, likely_renames, option_of
 from autocoder_jupyter.data.value_drift import recorded_values
-from autocoder_jupyter.engine.prepare import Prepared, request_record
+from autocoder_jupyter.engine.prepare import Prepared, is_mentioned, request_record
 from autocoder_jupyter.engine.prompt import FUNCTION, evidence_text, interface_problem
 from autocoder_jupyter.engine.tests import read_suite, suite_problem, with_earlier_defaults
 from autocoder_jupyter.errors import DataDrift, InvalidRequest
@@ -571,7 +571,7 @@ def _names_a_new_column(request: Request, frame: pd.DataFrame | pd.Series[Any], 
     labels = frame.columns if isinstance(frame, pd.DataFrame) else ()
     literals = [literal for literal, _ in shape_of(frame)["columns"]]
     new = (str(label) for label, literal in zip(labels, literals, strict=False) if literal not in then)
-    return any(re.search(rf"(?<!\w){re.escape(label)}(?!\w)", words) for label in new)
+    return any(is_mentioned(label, words) for label in new)
 
 
 def _reason(request: Request, record: Mapping[str, Any], versions: Versions, known: list[Version]) -> str:

@@ -6,9 +6,11 @@ packages that are not well known. If it needs such packages, it can be inspected
 
 from __future__ import annotations
 
+import functools
 import json
 import sys
-from collections.abc import Iterable, Mapping
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -103,9 +105,14 @@ def save(folder: Path, resolution: Resolution, options: CallOptions, samples: Ma
 
 def _write(files: Folder, resolution: Resolution, options: CallOptions, samples: Mapping[str, Any]) -> None:
     from autocoder_jupyter.codec import Unencodable, encode
+    from autocoder_jupyter.data.crossing import that_crosses
 
     headers = {}
     for number, (name, value) in enumerate(samples.items()):
+        columns = resolution.report.sample_shapes.get(name, {}).get("columns", ())
+        value, words = that_crosses(value, functools.partial(_is_recorded, [label for label, _ in columns]))
+        if words:
+            warnings.warn(f"The sample {name} is saved without {words}.", stacklevel=4)
         try:
             encoded = encode(value, type_name(type(value)))
         except Unencodable as error:
@@ -114,6 +121,12 @@ def _write(files: Folder, resolution: Resolution, options: CallOptions, samples:
         headers[name] = encoded.header
     files.write(f"{SAMPLES_FOLDER}/samples.json", json.dumps(headers).encode())
     files.write(RESULT_FILE, to_json(resolution, options, indent=1).encode())
+
+
+def _is_recorded(recorded: Sequence[str], label: Any) -> bool:
+    from autocoder_jupyter.data.drift import column_literal
+
+    return column_literal(label) in recorded
 
 
 def load(folder: Path, *, trusted: bool = False) -> tuple[Resolution, CallOptions, dict[str, Any]]:

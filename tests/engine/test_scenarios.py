@@ -815,7 +815,7 @@ async def test_a_frame_that_cannot_cross_is_refused_before_any_question(runner: 
 
     frame = pd.DataFrame({"price": [1.0], "quantity": [object()]})
     with pytest.raises(UnsupportedData, match="quantity"):
-        await runner.generate({}, samples={"sales": frame})
+        await runner.generate({}, samples={"sales": frame}, prompt="price times quantity of @sales")
 
 
 async def test_nothing_that_varies_is_in_a_prompt(runner: Runner, tmp_path: Path) -> None:
