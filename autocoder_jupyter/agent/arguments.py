@@ -11,7 +11,7 @@ from autocoder_jupyter.calls.binding import checked_value
 from autocoder_jupyter.calls.outputs import field_names
 from autocoder_jupyter.contracts.describing import backend_of, contract_of, kind_of
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.kinds.table import KINDS, WHOLE, elements_of
+from autocoder_jupyter.kinds.table import KINDS, WHOLE, elements_of, plain_type
 from autocoder_jupyter.request import Contract, Example, Request
 from autocoder_jupyter.settings import parameters as check
 from autocoder_jupyter.types import INPUT_TYPE_NAMES, TYPE_NAMES, InputSpec, OutputSpec, type_name
@@ -179,6 +179,7 @@ def _elements(declared: Any) -> str:
 
 def _type(parameter: str, name: str, declared: Any, allowed: tuple[str, ...]) -> Any:
     declared = declared_of_flyte(declared) or declared
+    declared = plain_type(declared) if isinstance(declared, str) else declared
     try:
         bare = declared.partition("[")[0] if isinstance(declared, str) and elements_of(declared) else declared
         found = type_name(bare)

@@ -52,8 +52,9 @@ class Syncified(Generic[Owner, P, R]):
     """Decorator that gives an async method a blocking form. The idea of `.aio` comes from Flyte's `syncify`."""
 
     def __init__(self, method: Callable[Concatenate[Owner, P], Coroutine[Any, Any, R]]) -> None:
-        self.__doc__ = method.__doc__
+        functools.update_wrapper(self, method)
         self._method = method
+        self.__signature__ = inspect.signature(method)
 
     @overload
     def __get__(self, instance: None, owner: type[Owner]) -> Syncified[Owner, P, R]: ...
@@ -63,3 +64,7 @@ class Syncified(Generic[Owner, P, R]):
         if instance is None:
             return self
         return BoundSyncified(self._method.__get__(instance, owner))
+
+    def __call__(self, instance: Owner, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call the method of an instance, as `AutoCoderAgent.generate(agent, …)` does."""
+        return self.__get__(instance, type(instance))(*args, **kwargs)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Set
+import re
+from collections.abc import Iterable, Set
 from contextlib import suppress
 
 from packaging.utils import canonicalize_name
@@ -15,6 +16,7 @@ from autocoder_jupyter.engine.packages import (
     KNOWN_SYSTEM_PACKAGES,
     PackageNeeds,
     distribution_of,
+    implied_by_figures,
     imported_modules,
     likely_meant,
     missing_packages,
@@ -28,7 +30,7 @@ from autocoder_jupyter.sandbox.environments.locking import name_of, pin_of
 from autocoder_jupyter.sandbox.protocol import Environment
 from autocoder_jupyter.settings.choices import SANDBOXES
 from autocoder_jupyter.settings.parameters import SYSTEM
-from autocoder_jupyter.types import CodePlan, ErrorDiagnosis, TestFailure
+from autocoder_jupyter.types import CodePlan, ErrorDiagnosis, OutputSpec, TestFailure
 
 CLIENT_SECONDS = 5.0
 """The most seconds for which workers wait until the first question is sent."""
@@ -52,6 +54,7 @@ class GenerationPackages:
         self._unwanted: set[str] = set()  # packages that only recorded locks name
         self._declared: tuple[str, ...] = ()
         self._of_data = (LIBRARY,) if any(map(has_geometry, setup.request.samples.values())) else ()
+        self._draws = False
         self._building = asyncio.Lock()
         self._base_is_there = asyncio.Event()
         self._base_is_there.set()  # no base environment is being built
@@ -81,7 +84,7 @@ class GenerationPackages:
 
     async def provide(self, plan: CodePlan, sources: tuple[str, ...]) -> TestFailure | None:
         """Build the environment for the current code and tests."""
-        needs = self._needs(sources, plan.packages)
+        needs = self._needs(sources, plan)
         system_packages = await self._system_packages(plan)
         try:
             self._require_none_refused(needs)
@@ -102,7 +105,7 @@ class GenerationPackages:
 
         An attempt that begins meanwhile waits for it: it needs the same packages, if its tests need no others.
         """
-        session, needs = self._setup.session, self._needs(sources, plan.packages)
+        session, needs = self._setup.session, self._needs(sources, plan)
         if plan.system_packages or needs.unknown:
             return False
         async with self._building:
@@ -126,7 +129,7 @@ class GenerationPackages:
             (code,),
             declared=(),
             always=self._setup.config.base_packages,
-            extra=self._of_data,
+            extra=(*self._of_data, *self._of_figures((code,))),
             approved=self._approved,
         )
         if self._are_there(needs):
@@ -138,7 +141,7 @@ class GenerationPackages:
 
     def has_all_for(self, plan: CodePlan, code: str) -> bool:
         """Whether the current environment has all packages that this code may need."""
-        return not plan.system_packages and self._are_there(self._needs((code,), plan.packages))
+        return not plan.system_packages and self._are_there(self._needs((code,), plan))
 
     def _are_there(self, needs: PackageNeeds) -> bool:
         environment = self._setup.session.environment
@@ -147,11 +150,11 @@ class GenerationPackages:
 
     def of_the_base(self) -> tuple[str, ...]:
         """The packages of the base environment."""
-        return self._needs((), ()).distributions
+        return self._needs((), None).distributions
 
     def of_the_code(self, plan: CodePlan, code: str) -> tuple[str, ...]:
         """The packages that the solution needs besides the base; () while there is no code."""
-        return self._needs((code,), plan.packages).distributions if code else ()
+        return self._needs((code,), plan).distributions if code else ()
 
     def learn(self, plan: CodePlan, code: str, verdict: Verdict) -> bool:
         """Note the packages that failed imports ask for."""
@@ -190,14 +193,18 @@ class GenerationPackages:
         names = {canonicalize_name(name_of(line)) for line in self._setup.session.pinned}
         return tuple(sorted(names - KNOWN_DISTRIBUTIONS - agreed))
 
-    def _needs(self, sources: tuple[str, ...], declared: tuple[str, ...]) -> PackageNeeds:
+    def _needs(self, sources: tuple[str, ...], plan: CodePlan | None) -> PackageNeeds:
+        self._draws = plan is not None and _has_figure(plan.outputs)
         return package_needs(
             sources,
-            declared=declared,
+            declared=() if plan is None else plan.packages,
             always=self._setup.config.base_packages,
-            extra=(*self._declared, *self._of_data, *sorted(self._extra)),
+            extra=(*self._declared, *self._of_data, *self._of_figures(sources), *sorted(self._extra)),
             approved=self._approved,
         )
+
+    def _of_figures(self, sources: tuple[str, ...]) -> tuple[str, ...]:
+        return implied_by_figures(sources) if self._draws else ()
 
     def _require_none_refused(self, needs: PackageNeeds) -> None:
         for name in map(requirement_name, needs.distributions):
@@ -308,3 +315,7 @@ def _plausible(declared: tuple[str, ...], code: str) -> set[str]:
     """Packages that may be missing in a run: well-known ones, declared ones, and those that the code imports."""
     imported = (distribution_of(module, declared) for module in imported_modules(code))
     return {*KNOWN_DISTRIBUTIONS, *(requirement_name(name) for name in (*declared, *imported))}
+
+
+def _has_figure(outputs: Iterable[OutputSpec]) -> bool:
+    return any("Figure" in (spec.type, *re.findall(r"\w+", spec.elements)) for spec in outputs)

@@ -136,6 +136,19 @@ def imported_modules(*sources: str) -> tuple[str, ...]:
     return tuple(sorted(found - sys.stdlib_module_names - _OWN_MODULES))
 
 
+_PLOTTING = frozenset({"altair", "matplotlib", "mpl_toolkits", "plotly", "plotnine", "pylab", "seaborn"})
+"""Modules that draw, or bring what draws."""
+
+
+def implied_by_figures(sources: Iterable[str]) -> tuple[str, ...]:
+    """The distributions that code which returns a Figure needs beside its imports: pandas plots with matplotlib."""
+    try:
+        modules = imported_modules(*sources)
+    except SyntaxError:
+        return ()
+    return () if _PLOTTING.intersection(modules) else ("matplotlib",)
+
+
 def distribution_of(module: str, declared: Iterable[str]) -> str:
     """The distribution that provides a module; the module's own name if nothing better is known."""
     if module in DISTRIBUTION_OF:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import datetime as dt
 import os
+import re
 from pathlib import PurePath
 from typing import Any, get_args
 
@@ -229,6 +230,27 @@ KINDS: dict[TypeName, Kind] = {
 TYPE_NAMES: tuple[TypeName, ...] = get_args(TypeName)
 
 INPUT_TYPE_NAMES: tuple[TypeName, ...] = tuple(name for name, kind in KINDS.items() if kind.is_input)
+
+
+_MODULES = re.compile(
+    r"\b(?:pd|pandas|np|numpy|datetime|dt|typing|t|pathlib|plt|matplotlib(?:\.figure)?|collections(?:\.abc)?)\.(?=[A-Za-z])"
+)
+_OTHER_NAMES = {
+    **dict.fromkeys(("string", "String"), "str"),
+    **dict.fromkeys(("integer", "Integer", "int64", "int32"), "int"),
+    **dict.fromkeys(("double", "number", "float64", "float32"), "float"),
+    **dict.fromkeys(("boolean", "Boolean", "bool_"), "bool"),
+    "Timestamp": "datetime",
+    "Timedelta": "timedelta",
+    "List": "list",
+    "Dict": "dict",
+}
+
+
+def plain_type(text: str) -> str:
+    """A type as it is written here, from what is usual elsewhere: `pd.Timestamp`, `List[str]`, `np.float64`."""
+    bare = _MODULES.sub("", text.strip(" \t'\"\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}"))
+    return re.sub(r"[A-Za-z_]\w*", lambda found: _OTHER_NAMES.get(found[0], found[0]), bare)
 
 
 def type_name(value: object) -> TypeName:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.kinds.table import KINDS, WHOLE, elements_of, misfit
+from autocoder_jupyter.kinds.table import KINDS, WHOLE, elements_of, misfit, plain_type
 from autocoder_jupyter.magics.codemode.reading import (
     ToolOption,
     mode_of,
@@ -27,7 +27,7 @@ from autocoder_jupyter.settings.parameters import require_short, require_unicode
 from autocoder_jupyter.settings.setting import Mode, Option
 from autocoder_jupyter.types import INPUT_TYPE_NAMES, TYPE_NAMES, InputSpec, OutputSpec, TypeName
 from autocoder_jupyter.types.interface import demand_text
-from autocoder_jupyter.untrusted.parsing import literal, require_expression
+from autocoder_jupyter.untrusted.parsing import literal, parse, require_expression
 from autocoder_jupyter.untrusted.visible import hides, visible
 
 # Words, flags and values of a line; the meaning of an option is not known here
@@ -221,7 +221,7 @@ def _parts(flag: str, text: str) -> tuple[str, str, str | None]:
 
 def _type(flag: str, name: str, text: str, allowed: tuple[TypeName, ...]) -> tuple[TypeName, str]:
     """The type, and the type of the elements of a list or dict."""
-    bare = text.removeprefix("pd.").removeprefix("datetime.").removeprefix("dt.")
+    bare = plain_type(text)
     elements = elements_of(bare)
     if elements in WHOLE and flag == "-i":
         raise InvalidRequest(
@@ -235,7 +235,27 @@ def _type(flag: str, name: str, text: str, allowed: tuple[TypeName, ...]) -> tup
             return known, elements
     if bare in TYPE_NAMES:
         raise InvalidRequest(f"{name!r} cannot be a {bare}: that type is for outputs only.", about=text)
-    raise InvalidRequest(f"{text!r} is not a type for {flag}.", hint=suggestion(bare, allowed), about=text)
+    raise InvalidRequest(
+        f"{text!r} is not a type for {flag}.", hint=_hint_for_type(flag, name, bare, allowed), about=text
+    )
+
+
+def _hint_for_type(flag: str, name: str, text: str, allowed: tuple[TypeName, ...]) -> str:
+    """What to write instead of a type of Python that is not known here."""
+    outer, _, inner = text.rstrip("]").partition("[")
+    first = inner.split(",")[0].strip() or "str"
+    if outer in ("Optional", "Union") or "|" in text:
+        first = text.split("|")[0].strip() if "|" in text else first
+        missing = (
+            f'Write {flag} "{name}: {first} = …" with a default' if flag == "-i" else f'Write {flag} "{name}: {first}"'
+        )
+        return f"{missing}; a number that is missing is NaN."
+    if outer.lower() in ("tuple", "set", "sequence", "iterable", "array", "ndarray", "frozenset"):
+        several = f", or one {flag} for each part" if flag == "-o" else ""
+        return f'Write {flag} "{name}: list[{first}]"{several}.'
+    if (listed := re.fullmatch(r"list (?:of|with) (\w+?)s?|list<(\w+)>", text)) is not None:
+        return f'Write {flag} "{name}: list[{plain_type(listed[1] or listed[2])}]".'
+    return suggestion(outer, allowed)
 
 
 def _default(name: str, type_name: TypeName, text: str) -> Any:
@@ -336,7 +356,7 @@ def parse_cell(line: str, body: str) -> CellCommand:
     """Parse a cell: its first line, the option lines directly below it, and the text."""
     option_text, written = split_cell(line, body)
     prompt = without_quotes(written)
-    words = split_words(option_text)
+    words = split_words(straight(option_text))
     if any(word in FLAGS and FLAGS[word].name == "help" for word in words):
         return CellCommand(help=True)
     arguments = read_arguments(words, FLAGS)
@@ -345,6 +365,7 @@ def parse_cell(line: str, body: str) -> CellCommand:
     refuse_options_of_the_other_mode(given, mode)
     name = read_name(arguments.positional)
     require_prompt(prompt)
+    refuse_call_below(name, prompt)
     command = CellCommand(
         name=name,
         prompt=prompt,
@@ -372,6 +393,83 @@ def parse_cell(line: str, body: str) -> CellCommand:
     ):
         raise error
     return command
+
+
+_CURLY = {
+    "\N{LEFT DOUBLE QUOTATION MARK}": '"',
+    "\N{DOUBLE LOW-9 QUOTATION MARK}": '"',
+    "\N{LEFT SINGLE QUOTATION MARK}": "'",
+}
+_CLOSING = {
+    '"': "\N{RIGHT DOUBLE QUOTATION MARK}\N{LEFT DOUBLE QUOTATION MARK}",
+    "'": "\N{RIGHT SINGLE QUOTATION MARK}",
+}
+_DASHES = "\N{EN DASH}\N{EM DASH}\N{MINUS SIGN}\N{NON-BREAKING HYPHEN}\N{HYPHEN}"
+_DASHED = re.compile(rf"(?<!\S)[-{_DASHES}]{{1,2}}(?=[A-Za-z])([\w-]*)")
+
+
+def straight(text: str) -> str:
+    """Options with the quotes and dashes of a keyboard, where a chat or an editor has put others.
+
+    What is inside straight quotes stays as it is.
+
+    Raises:
+        InvalidRequest: a curly quote is not closed, or has straight ones inside.
+    """
+    made, place = [], 0
+    while place < len(text):
+        mark = text[place]
+        if mark in "\"'":
+            end = text.find(mark, place + 1)
+            end = len(text) if end < 0 else end + 1
+            made.append(text[place:end])
+        elif mark in _CURLY and (place == 0 or text[place - 1] in " \t\n=(,["):
+            plain = _CURLY[mark]
+            end = next((at for at in range(place + 1, len(text)) if text[at] in _CLOSING[plain]), -1) + 1
+            inner = text[place + 1 : end - 1]
+            if not end or plain in inner:
+                raise InvalidRequest(
+                    f"The options have the curly quote {mark}, and it is not clear where its text ends.",
+                    hint=f"Write straight quotes: {plain}{plain}.",
+                )
+            made.append(f"{plain}{inner}{plain}")
+        else:
+            end = place + 1
+            if mark in _DASHES and (found := _DASHED.match(text, place)) is not None:
+                made.append("-" if len(found[1]) == 1 else "--")
+                end = found.start(1)
+            else:
+                made.append(mark)
+        place = end
+    return "".join(made)
+
+
+def refuse_call_below(name: str, prompt: str) -> None:
+    """Refuse Python at the end of a request that calls its function. It would be sent as text, and not run."""
+    lines = prompt.rstrip().splitlines()
+    called = re.compile(rf"(?<![\w.]){re.escape(name)}(?:\.\w+)*\(")
+    for place in range(1, len(lines)):
+        if called.search(lines[place]) and not lines[place][0].isspace() and _is_python("\n".join(lines[place:])):
+            raise InvalidRequest(
+                f"{shorten_line(lines[place])!r} in the cell is Python, and all below the first line is the request.",
+                hint=f"Put it into a cell of its own, below this one: it runs when {name} is ready.",
+            )
+
+
+def _is_python(text: str) -> bool:
+    try:
+        parse(text)
+    except SyntaxError:
+        return False
+    return True
+
+
+def shorten_line(text: str) -> str:
+    """The beginning of a line."""
+    return text if len(text) <= _SHOWN_OF_LINE else f"{text[:_SHOWN_OF_LINE]}…"
+
+
+_SHOWN_OF_LINE = 80
 
 
 def require_prompt(prompt: str) -> None:
@@ -404,9 +502,16 @@ def split_cell(line: str, body: str) -> tuple[str, str]:
     """
     lines = body.splitlines(keepends=True)
     count = 0
-    while count < len(lines) and _OPTION_LINE.match(lines[count]):
+    while count < len(lines) and (_OPTION_LINE.match(lines[count]) or _is_dashed_option(lines[count])):
         count += 1
     return "\n".join([line, *(text.strip() for text in lines[:count])]), "".join(lines[count:]).strip("\n")
+
+
+def _is_dashed_option(line: str) -> bool:
+    """Whether a line begins with an option whose dash a chat or an editor has changed."""
+    text = line.lstrip()
+    found = _DASHED.match(text) if text[:1] and text[0] in _DASHES else None
+    return found is not None and f"{'-' if len(found[1]) == 1 else '--'}{found[1]}" in FLAGS
 
 
 def _settings(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -482,10 +587,25 @@ def read_check(text: str) -> str:
     return text.strip()
 
 
+_WINDOWS_PATH = re.compile(r"(?:[A-Za-z]:|\\)(?:\\[^\\\"'<>|?*()]+)+")
+
+
 def _compiled(flag: str, expression: str) -> None:
     try:
         require_expression(expression)
     except SyntaxError as error:
+        if (path := _WINDOWS_PATH.search(expression)) is not None:
+            raise InvalidRequest(
+                f"{flag} {expression!r} has a Windows path; in Python a backslash begins an escape.",
+                hint=f'Write it with slashes, as a file: File("{path[0].replace(chr(92), "/")}").',
+            ) from None
+        if any(mark in expression for marks in _CLOSING.values() for mark in marks) or any(
+            dash in expression for dash in _DASHES
+        ):
+            raise InvalidRequest(
+                f"{flag} {expression!r} has curly quotes or a long dash, as chats and editors write them.",
+                hint="Write straight quotes (\" and ') and a hyphen (-).",
+            ) from None
         raise InvalidRequest(
             f"{flag} {expression!r} is not a Python expression.",
             why=error.msg,

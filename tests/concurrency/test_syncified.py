@@ -57,3 +57,15 @@ def test_a_type_checker_knows_what_aio_takes_and_gives(tmp_path: Path) -> None:
     ).stdout
     assert '"def (first: int, *, second: str =) -> typing.Coroutine[Any, Any, float]"' in checked
     assert 'Argument 1 has incompatible type "str"; expected "int"' in checked
+
+
+def test_the_method_of_a_class_has_a_signature_and_can_be_called() -> None:
+    from autocoder_jupyter import AutoCoderAgent
+
+    names = list(inspect.signature(AutoCoderAgent.generate).parameters)
+    assert names[:2] == ["self", "prompt"] and names[1:] == list(
+        inspect.signature(AutoCoderAgent(model="openai/x").generate).parameters
+    )
+    assert getattr(AutoCoderAgent.generate, "__name__", "") == "generate" and "Args:" in (
+        AutoCoderAgent.generate.__doc__ or ""
+    )

@@ -8,6 +8,7 @@ import pytest
 from autocoder_jupyter.engine.packages import (
     KNOWN_DISTRIBUTIONS,
     PackageNeeds,
+    implied_by_figures,
     imported_modules,
     likely_meant,
     missing_packages,
@@ -117,3 +118,19 @@ def test_a_name_with_an_exact_version_was_looked_up() -> None:
     refuse_lookalikes(["pandsa==1.0"])
     with pytest.raises(InvalidRequest):
         refuse_lookalikes(["pandsa==1.*"])
+
+
+@each(
+    "code, needs",
+    [
+        ("def run(df):\n    return df.plot().figure", ("matplotlib",)),
+        ("import pandas as pd\ndef run(df):\n    return df.hist()[0][0].figure", ("matplotlib",)),
+        ("import plotly.express as px", ()),
+        ("import altair as alt", ()),
+        ("from matplotlib.figure import Figure", ()),
+        ("import seaborn as sns", ()),
+        ("def run(:", ()),
+    ],
+)
+def test_code_of_a_figure_needs_matplotlib_unless_it_imports_what_draws(code: str, needs: tuple[str, ...]) -> None:
+    assert implied_by_figures([code]) == needs

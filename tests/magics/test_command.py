@@ -7,7 +7,7 @@ import pytest
 
 from autocoder_jupyter.agent.arguments import build_request
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.magics.command import CellCommand, SampleOption, parse_cell
+from autocoder_jupyter.magics.command import CellCommand, SampleOption, parse_cell, parse_output, straight
 from autocoder_jupyter.types import InputSpec, OutputSpec
 from tests.cases import each
 
@@ -211,3 +211,117 @@ def test_a_request_in_triple_quotes_is_the_request_and_python(mark: str) -> None
 @each("text", ['"""', '""', '"""a""" and """b"""', 'Use """x""".', '"""', "a '''b'''"])
 def test_other_quotes_are_prose(text: str) -> None:
     assert parse_cell("growth", text).prompt == text
+
+
+# What a chat, another editor or another language writes
+
+
+@each(
+    "line, means",
+    [
+        ("g -o “total: float”", 'g -o "total: float"'),
+        ("g -o ‘total: float’", "g -o 'total: float'"),
+        ("g -o „total: float“", 'g -o "total: float"'),
+        ("g –o total:float", "g -o total:float"),
+        ("g —max-tokens 5000", "g --max-tokens 5000"),
+        ("g −−dry-run", "g --dry-run"),
+        ("g -s x=“a b”", 'g -s x="a b"'),
+        ("g --check \"t.name == '“'\"", "g --check \"t.name == '“'\""),
+        ('g -c "it’s – fine"', 'g -c "it’s – fine"'),
+        ("g -c don’t", "g -c don’t"),
+        ("g -c 2019–2021", "g -c 2019–2021"),
+    ],
+)
+def test_quotes_and_dashes_of_a_chat_are_those_of_a_keyboard(line: str, means: str) -> None:
+    assert straight(line) == means
+
+
+@each("line", ["g -o “total: float", 'g -o “total: "float"”'])
+def test_a_curly_quote_whose_end_is_not_clear_is_said(line: str) -> None:
+    with pytest.raises(InvalidRequest, match="curly quote"):
+        straight(line)
+
+
+def test_an_option_below_the_first_line_may_have_a_long_dash() -> None:
+    command = parse_cell("g", "–o “total: float”\n—max-tokens 5000\n– a point of @df\n")
+    assert [spec.name for spec in command.outputs] == ["total"] and command.prompt == "– a point of @df"
+    assert command.settings["max_tokens"] == 5000
+
+
+@each(
+    "written, type_name, elements",
+    [
+        ("pd.Timestamp", "datetime", ""),
+        ("Timestamp", "datetime", ""),
+        ("datetime.datetime", "datetime", ""),
+        ("datetime.date", "date", ""),
+        ("dt.timedelta", "timedelta", ""),
+        ("pd.DataFrame", "DataFrame", ""),
+        ("np.float64", "float", ""),
+        ("string", "str", ""),
+        ("integer", "int", ""),
+        ("boolean", "bool", ""),
+        ("“float”", "float", ""),
+        ("List[str]", "list", "str"),
+        ("typing.List[np.int64]", "list", "int"),
+        ("Dict[str, float]", "dict", "float"),
+        ("list[pd.DataFrame]", "list", "DataFrame"),
+        ("plt.Figure", "Figure", ""),
+    ],
+)
+def test_types_as_they_are_called_elsewhere(written: str, type_name: str, elements: str) -> None:
+    spec = parse_output(f"total: {written}")
+    assert (spec.type, spec.elements) == (type_name, elements)
+
+
+@each(
+    "written, hint",
+    [
+        ("Optional[float]", 'Write -o "total: float"; a number that is missing is NaN.'),
+        ("float | None", 'Write -o "total: float"; a number that is missing is NaN.'),
+        ("tuple[int, str]", 'Write -o "total: list[int]", or one -o for each part.'),
+        ("np.ndarray", 'Write -o "total: list[str]", or one -o for each part.'),
+        ("list of strings", 'Write -o "total: list[str]".'),
+        ("list<int>", 'Write -o "total: list[int]".'),
+        ("flaot", "Did you mean float?"),
+    ],
+)
+def test_a_type_that_is_none_here_says_what_to_write(written: str, hint: str) -> None:
+    with pytest.raises(InvalidRequest, match="is not a type for -o") as caught:
+        parse_output(f"total: {written}")
+    assert caught.value.hint == hint
+
+
+@each(
+    "sample",
+    [r"p=C:\Users\me\data.csv", r"p=File('C:\Users\me\data.csv')", r'p="C:\Users\me\data.csv"', r"p=D:\new\x.csv"],
+)
+def test_a_windows_path_says_what_to_write(sample: str) -> None:
+    with pytest.raises(InvalidRequest, match="Windows path") as caught:
+        parse_cell(f"g -s {sample}", "Sum of @p.")
+    assert 'File("' in caught.value.hint and ":/" in caught.value.hint and "\\" not in caught.value.hint
+
+
+def test_curly_quotes_inside_an_expression_are_named() -> None:
+    with pytest.raises(InvalidRequest, match="curly quotes or a long dash"):
+        parse_cell('g --check "(total[“a”] > 0).all()"', "Sum of @df.")
+
+
+@each("below", ["g.run(df)", "g(df)", "result = g.run(df)\nresult.head()", "print(g(df))", "await g.run.aio(df)"])
+def test_a_call_below_the_request_is_refused(below: str) -> None:
+    with pytest.raises(InvalidRequest, match="is Python, and all below the first line is the request") as caught:
+        parse_cell("g", f"Sum of @df.\n\n{below}\n")
+    assert "a cell of its own" in caught.value.hint
+
+
+@each(
+    "text",
+    [
+        "Sum of @df.\ng(df) should give a float.",
+        "g(df) is a sum",
+        "As in log(x):\nlog(df.a)",
+        "Like\n    g(df)\nbut fast.",
+    ],
+)
+def test_prose_that_names_a_call_is_a_request(text: str) -> None:
+    assert parse_cell("g", text).prompt == text

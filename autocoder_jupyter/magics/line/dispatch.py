@@ -9,7 +9,7 @@ from autocoder_jupyter.display.live import card_html, card_text
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.jobs.code_job import CodeJob, CodeRecord, load_record
 from autocoder_jupyter.magics.codemode.cell import launch_code, read_sent_messages, retried, state_of
-from autocoder_jupyter.magics.command import Arguments, read_arguments, split_words
+from autocoder_jupyter.magics.command import Arguments, read_arguments, split_words, straight
 from autocoder_jupyter.magics.line import SUBCOMMANDS, Subcommand
 from autocoder_jupyter.magics.line.jobs import cancel, wait
 from autocoder_jupyter.magics.line.results import show_timeline
@@ -28,7 +28,7 @@ from autocoder_jupyter.view import markup
 
 def run_line(notebook: Notebook, line: str) -> None:
     """Run a line. Without a subcommand it is `status`."""
-    words = split_words(line) or ["status"]
+    words = split_words(straight(line)) or ["status"]
     name = "help" if words[0] in ("-h", "--help") else words[0]
     command = SUBCOMMANDS.get(name)
     if command is None:
