@@ -448,7 +448,7 @@ def refuse_call_below(name: str, prompt: str) -> None:
     """Refuse Python at the end of a request that calls its function. It would be sent as text, and not run."""
     lines = prompt.rstrip().splitlines()
     called = re.compile(rf"(?<![\w.]){re.escape(name)}(?:\.\w+)*\(")
-    for place in range(1, len(lines)):
+    for place in range(max(1, len(lines) - _CALLED_WITHIN), len(lines)):
         if called.search(lines[place]) and not lines[place][0].isspace() and _is_python("\n".join(lines[place:])):
             raise InvalidRequest(
                 f"{shorten_line(lines[place])!r} in the cell is Python, and all below the first line is the request.",
@@ -470,6 +470,8 @@ def shorten_line(text: str) -> str:
 
 
 _SHOWN_OF_LINE = 80
+_CALLED_WITHIN = 20
+"""Lines at the end of a request that are looked at."""
 
 
 def require_prompt(prompt: str) -> None:

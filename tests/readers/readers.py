@@ -878,6 +878,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "models.catalogue:provider_names",
         "models.library:load_client",
         "models.library:describe",
+        "magics.command:_is_python",
         "data.readers:_csv",
         "data.readers:_with_geometry",
         "calls.binding:_read",
