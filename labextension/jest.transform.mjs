@@ -4,13 +4,13 @@ import { transformSync } from 'esbuild';
 const MOCK = /^jest\.mock\(.*\);$/gm;
 
 export default {
-  process(text, file) {
+  process(text, file, { transformerConfig }) {
     const { code } = transformSync(text, {
       format: 'cjs',
       loader: file.endsWith('.tsx') ? 'tsx' : file.endsWith('.ts') ? 'ts' : 'jsx',
       sourcefile: file,
       sourcemap: 'inline',
-      target: 'es2022'
+      ...transformerConfig
     });
     return { code: (text.match(MOCK) ?? []).join(' ') + code };
   }

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,12 +13,16 @@ from autocoder_jupyter.lab.messages import CellProblem, RequestOutcome, listed
 from autocoder_jupyter.lab.requests import answer, problems, sentence
 from autocoder_jupyter.magics.doctor import DoctorRow
 from autocoder_jupyter.magics.notebook import Notebook
+from autocoder_jupyter.magics.references import describe
 from autocoder_jupyter.models import catalogue, preflight
 from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.run.events import SampleOutputs
 from autocoder_jupyter.types.records import Glimpse
 from tests.lab.conftest import ScriptedJobs
 from tests.scripted_model import ScriptedModel
+
+TOLD = json.loads((Path(__file__).parents[1] / "labextension" / "told.json").read_text(encoding="utf-8"))
+"""A notebook, and what the kernel tells a page of it; the TypeScript tests of the editor use the same table."""
 
 
 def asked(notebook: Notebook, action: str, name: str = "growth", **more: Any) -> RequestOutcome:
@@ -142,6 +147,14 @@ def test_a_page_is_told_what_is_wrong_with_a_cell(shell: Any, notebook: Notebook
     [found] = json.loads(str(problems(notebook, {"cell": "%%autocode limit --sandbox dockr\nDo it."})["value"]))
     assert set(found) == set(CellProblem.__annotations__)
     assert problems(notebook, {"cell": 3}) == {"ok": False, "error": "The cell must be a string."}
+
+
+def test_the_page_is_tested_with_what_a_kernel_tells(shell: Any, notebook: Notebook) -> None:
+    shell.run(TOLD["notebook"])
+    told = {variable["name"]: variable for variable in describe(notebook.namespace)}
+    assert [told[variable["name"]] for variable in TOLD["variables"]] == TOLD["variables"]
+    for cell in TOLD["cells"]:
+        assert json.loads(str(problems(notebook, cell)["value"])) == cell["problems"]
 
 
 def test_the_first_picture_of_a_result_is_given_with_what_it_shows(

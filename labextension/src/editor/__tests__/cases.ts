@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
+import type { ICellProblem, IVariable } from '../../link/tokens';
+
 /** A cell and how it is to be read; the Python tests read the same table. */
 export interface ICase {
   case: string;
@@ -15,7 +17,16 @@ export interface ICase {
   problem?: object | null;
 }
 
-const TABLE = join(__dirname, '../../../../tests/labextension/cases.json');
+/** What a kernel tells of a notebook; the Python tests ask one. */
+interface ITold {
+  variables: IVariable[];
+  cells: { case: string; cell: string; problems: ICellProblem[] }[];
+}
 
-export const CASES = JSON.parse(readFileSync(TABLE, 'utf-8')) as ICase[];
+function table<T>(name: string): T {
+  return JSON.parse(readFileSync(join(__dirname, '../../../../tests/labextension', name), 'utf-8')) as T;
+}
+
+export const CASES = table<ICase[]>('cases.json');
 export const OURS = CASES.filter(({ ours }) => ours);
+export const TOLD = table<ITold>('told.json');
