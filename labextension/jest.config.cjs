@@ -10,6 +10,7 @@ module.exports = {
   setupFiles: ['<rootDir>/jest.setup.cjs'],
   testEnvironment: 'jsdom',
   testMatch: ['<rootDir>/src/**/__tests__/**/*.spec.ts?(x)'],
+  testTimeout: 60_000, // on a busy machine an editor takes its time
   transform: { '^.+\\.[jt]sx?$': ['<rootDir>/jest.transform.mjs', options] },
   transformIgnorePatterns: [`/node_modules/(?!(${compiled.join('|')})/)`]
 };

@@ -14,7 +14,6 @@ import pytest
 from tests.browser import scripts
 from tests.browser.conftest import VIEWPORT, Open, Reply
 from tests.browser.lab import Lab, NotebookPage, expect
-from tests.browser.test_inspector import picture
 from tests.browser.test_panel import barriers, item
 from tests.runner import MARKERS
 from tests.scripted_model import Answer, prompt_of
@@ -571,7 +570,10 @@ def test_charts_of_thousands_of_points_of_each_library_are_seen_on_the_card_and_
     page.run(2)
     page.wait_for_prompt(2)
     charts_of_thousands_of_points_are_seen(page)
-    assert barriers(page, ".jp-AutocodeFollowed") == []
+    small = item(page, "points").get_by_role("img", name=re.compile("drawn: scatter chart; .* 2,000 marks"))
+    expect(small).to_be_visible()
+    assert small.evaluate("image => [image.naturalWidth, image.height]") == [640, 96]
+    assert barriers(page, ".jp-AutocodeFollowed", ".jp-AutocodePanel") == []
     page.save()
     assert 50_000 < (lab.folder / page.name).stat().st_size < 500_000
     page.page.set_viewport_size({"width": 400, "height": 900})
@@ -594,17 +596,3 @@ def charts_of_thousands_of_points_are_seen(page: NotebookPage) -> None:
         inside.locator(drawn).first.wait_for(timeout=PATIENCE)
         width = inside.locator(plot).first.evaluate("plot => plot.getBoundingClientRect().width")
         assert width > least * frame.bounding_box()["width"]
-
-
-@pytest.mark.local_sandbox
-@pytest.mark.usefixtures("extension")
-def test_the_panel_shows_the_picture_of_a_result_small(notebook: Open, reply: Reply) -> None:
-    reply(picture)
-    page = notebook('%%autocode picture -o "chart: Figure" -o "rows: int"\nA picture of @sales.', "picture.wait();")
-    for number in (1, 2):
-        page.run(number)
-        page.wait_for_prompt(number)
-    shown = item(page, "picture").get_by_role("img", name="chart: a picture of 300 × 150 pixels")
-    expect(shown).to_be_visible()
-    assert barriers(page, ".jp-AutocodePanel") == []
-    assert shown.evaluate("image => [image.naturalWidth, image.height]") == [300, 96]

@@ -137,18 +137,3 @@ def test_new_rows_keep_the_function_and_the_panel_restores_a_version(notebook: O
     versions.get_by_text("daily is version 1 again").wait_for(timeout=PATIENCE)
     versions.get_by_role("button", name="Restore version 2 of daily").wait_for(timeout=PATIENCE)
     page.page.screenshot(path=ARTIFACTS / "second-day-versions.png")
-
-
-def test_an_edited_request_starts_from_the_function_that_is_there_by_a_button(notebook: Open, reply: Reply) -> None:
-    reply(answer)
-    page = notebook(scripts.CELL.replace("growth -o", "edited --cache auto -o"))
-    page.run(1)
-    page.card(1).get_by_text("● Ready").wait_for(timeout=PATIENCE)
-    page.cell(1).locator(".cm-content").click()
-    page.page.keyboard.press("Control+End")
-    page.page.keyboard.type(" Leave out orders without a revenue.")
-    page.page.keyboard.press("Control+Enter")
-    page.card(1).get_by_role("button", name="Refine it instead").click(timeout=PATIENCE)
-    page.cell(1).locator(".cm-content").get_by_text("--refine").wait_for(timeout=PATIENCE)
-    page.card(1).get_by_text("6 earlier tests kept").wait_for(timeout=PATIENCE)
-    page.output(1).screenshot(path=ARTIFACTS / "second-day-edited-request.png")

@@ -402,6 +402,12 @@ def test_a_run_out_of_budget_says_that_first_and_what_failed_below() -> None:
     assert "assert 1 == 2" in "".join(below)
 
 
+def test_a_run_out_of_budget_keeps_its_plan_and_says_what_was_spent_of_it(read: Any) -> None:
+    plan = PLAN.model_copy(update={"inputs": (InputSpec(name="sales", type="DataFrame"),)})
+    text = read(card_html(replace(RUNNING, phase="over_budget", reason="The rest is too small.", plan=plan))).text
+    assert "$0.031 of $0.50" in text and "The rest is too small." in text and "growth.run(sales: DataFrame" in text
+
+
 def test_a_refinement_stands_once(read: Any) -> None:
     refined = replace(RUNNING, refinement="Also by region.", why="refined: Also by region.")
     assert read(card_html(refined)).text.count("Also by region.") == 1
@@ -555,6 +561,13 @@ def test_a_kept_function_says_what_it_was_verified_on_and_a_new_one_why_it_was_m
     anew = folded(VersionBegun("a1", kept=True), VersionBegun("a1-2", why), Finished("failed", "Not solved."))
     assert f"new version: {why}" in card_text(anew) and "kept" not in card_text(anew)
     assert "&lt;b&gt;2 of 5" in card_html(anew)
+
+
+def test_an_edited_request_offers_to_refine_the_function_that_is_there() -> None:
+    edited, other = (folded(VersionBegun("b2", "new wording", is_new_request=new)) for new in (True, False))
+    assert 'class="autocode-refine-cell" aria-label="Refine it instead"' in card_html(edited)
+    assert "Add --refine to the first line" in card_text(edited)
+    assert "refine" not in card_html(other) and "refine" not in card_text(other)
 
 
 def test_a_good_function_from_before_is_spoken_of_until_there_is_a_newer_one() -> None:

@@ -177,6 +177,7 @@ async def test_a_changed_request_says_what_changed(runner: Runner, keep: Keep) -
     keep(CODE)
     again = await runner.generate(SCRIPT, prompt="Revenue of @sales in all.", checks=("total > 0",))
     assert begun(again)[0][1] == again.report.change == "new wording; a new check: total > 0"
+    assert again.of(VersionBegun)[0].is_new_request
     assert again.report.run_id == again.report.request_key
 
 

@@ -16,9 +16,12 @@ from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.magics.references import describe
 from autocoder_jupyter.models import catalogue, preflight
 from autocoder_jupyter.run.code_run import CodeRun
-from autocoder_jupyter.run.events import SampleOutputs
+from autocoder_jupyter.run.events import PlanReady, SampleOutputs
+from autocoder_jupyter.types import CodePlan, OutputSpec
+from autocoder_jupyter.types.interface import FoundSplit, Split
 from autocoder_jupyter.types.records import Glimpse
 from tests.lab.conftest import ScriptedJobs
+from tests.lab.test_link import wait_until
 from tests.scripted_model import ScriptedModel
 
 TOLD = json.loads((Path(__file__).parents[1] / "labextension" / "told.json").read_text(encoding="utf-8"))
@@ -116,6 +119,28 @@ def test_a_check_of_how_it_may_be_split_is_started_when_there_is_a_function(
     monkeypatch.setattr(type(shell.user_ns["growth"]), "check_split", lambda self: started.append(self.name))
     assert asked(notebook, "check-split") == {"ok": True, "value": None}
     assert started == ["growth"]
+
+
+def test_the_card_of_a_finished_function_shows_what_a_check_finds(
+    shell: Any, notebook: Notebook, jobs: ScriptedJobs
+) -> None:
+    table = OutputSpec(name="monthly", type="DataFrame")
+    shell.run("%%autocode growth\nWords")
+    jobs.last.tell(PlanReady(CodePlan(description="", approach="", outputs=(table,))))
+    jobs.last.end()
+    card, result = notebook.launched["growth"].card, shell.user_ns["growth"]
+    assert card.wait(60)
+    before = json.loads(str(asked(notebook, "card")["value"]))[FOLLOWED]
+    result._splits.begin("any batch of rows")
+    shown = json.loads(str(asked(notebook, "card")["value"]))
+    assert "checking how it may be split: any batch of rows" in shown["text/plain"] and not shown[FOLLOWED]["finished"]
+    found = FoundSplit("monthly", Split(input="sales", kind="whole", ordered=False))
+    result._splits.keep(found, result.report.solution.code)
+    result._splits.end()
+    shown = json.loads(str(asked(notebook, "card")["value"]))
+    assert "sales cannot be split" in shown["text/plain"] and shown[FOLLOWED]["finished"]
+    assert shown[FOLLOWED]["step"] != before["step"]
+    wait_until(lambda: "sales cannot be split" in shell.shown)  # the output of the cell, which is saved
 
 
 def test_what_nobody_foresaw_is_a_sentence_too(

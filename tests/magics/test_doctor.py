@@ -102,9 +102,9 @@ def test_where_docker_host_names_an_engine_that_does_not_answer_no_other_engine_
 def test_a_key_is_said_to_be_missing_only_where_one_is_needed_and_to_go_where_it_goes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def key(**settings: object) -> DoctorRow:
+    def key(wanted: str = "key", **settings: object) -> DoctorRow:
         rows = doctor._model(resolve({"model": "openai/ours", **settings}, {}, tmp_path, {}))
-        return next(row for row in rows if row.name == "key")
+        return next(row for row in rows if row.name == wanted)
 
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     server = "http://127.0.0.1:9/v1"
@@ -116,7 +116,9 @@ def test_a_key_is_said_to_be_missing_only_where_one_is_needed_and_to_go_where_it
     assert key(api_base=server, api_key="NO_SUCH_KEY").bad, "it is named, so it is needed"
     assert key(litellm_params={"api_key": "sk-2"}).state == "in litellm_params"
     unneeded = ("none is sent", "the settings say that none is needed")
-    assert key(litellm_params={"api_key": "not-needed"})[1:3] == unneeded
+    free = {"api_key": "not-needed", "input_cost_per_token": 0, "output_cost_per_token": 1.5e-7}
+    assert key(litellm_params=free)[1:3] == unneeded
+    assert key("price", litellm_params=free)[1:3] == ("$0 in, $0.15 out", "per million tokens")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
     assert key(api_base=server).more == f"it is sent to {server}" and key().more == ""
 

@@ -9,6 +9,7 @@ import pytest
 from ipywidgets.widgets.widget import _instances
 
 from autocoder_jupyter.display.inspector.inspector import Inspector
+from autocoder_jupyter.types import CheckOutcome, Evidence
 from autocoder_jupyter.types.interface import FoundSplit, KnownSplits, Split
 from autocoder_jupyter.types.records import Bar, ColumnOverview, Overview
 from tests.cases import each
@@ -78,6 +79,16 @@ def test_the_button_below_the_evidence_asks_how_it_may_be_split_and_the_rows_sho
     inspector.freeze()
     assert "sales may be split" in plain(inspector.widget.children[0])
     caller.told()  # a check may end after that
+
+
+def test_a_broken_contract_is_told_once_with_its_rows() -> None:
+    broken = "revenue: less_than(max_value=20000): 5 of 12 rows (row 3: 21000, row 4: 22000)"
+    promise = CheckOutcome(name="monthly satisfies Monthly on the sample", passed=False, message=broken)
+    reason = f"Not solved in 1 attempt. This does not hold: {promise.name}. {broken}"
+    report = MENDED.model_copy(update={"success": False, "error": reason, "evidence": Evidence(acceptance=(promise,))})
+    inspector = Inspector(subject(report), NoVariables())  # type: ignore[arg-type]
+    told = " ".join(map(plain, (inspector.widget.children[0], *page_of(inspector, "Function").children[:1])))
+    assert told.count(f"This does not hold: {promise.name}.") == 1 and told.count(broken) == 1
 
 
 def test_all_pages_are_of_one_height() -> None:

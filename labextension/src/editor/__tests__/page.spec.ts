@@ -47,7 +47,7 @@ describe('a cell of ours', () => {
     const text = '%%autocode growth\nFor each month:\nelse nothing (and so on';
     const page = await written(text);
     expect(page.text()).toBe(text);
-    expect(page.view().lineWrapping).toBe(true);
+    expect(page.view().contentDOM.classList).toContain('cm-lineWrapping');
   });
 });
 

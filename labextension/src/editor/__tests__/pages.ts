@@ -25,7 +25,7 @@ import { TOLD } from './cases';
 const PYTHON = 'text/x-python';
 
 /** Longer than anything that an editor does later, in milliseconds. */
-const PAUSE = 3000;
+const PAUSE = 2000;
 
 /** A link to a kernel with the data of the table; it finds what is wrong with the cells of the table. */
 export class FakeLink {

@@ -4,6 +4,7 @@ import { Signal } from '@lumino/signaling';
 import { Widget } from '@lumino/widgets';
 import { act } from 'react';
 
+import { job } from '../../link/__tests__/fakes';
 import type { IEntry } from '../../results/entries';
 import type { IResults } from '../../results/tokens';
 import { ResultsPanel } from '../panel';
@@ -65,3 +66,41 @@ it.each([false, true])(
     act(() => panel.dispose());
   }
 );
+
+it('passes consent on, and leaves the focus with its result', async () => {
+  const question = { phase: 'waiting' as const, asks: 'May it install fiscalmonths?', question: 'fiscalmonths' };
+  const asking = (given: object): IEntry => ({ name: 'asking', cellId: 'b', job: job({ name: 'asking', ...given }) });
+  const growth: IEntry = { name: 'growth', cellId: 'a', job: job({ phase: 'cancelled', title: 'Cancelled' }) };
+  const results = {
+    notebook: null,
+    link: null,
+    entries: [growth, asking({ title: 'Waiting for approval', ...question })]
+  };
+  const changed = new Signal<IResults, void>(results as unknown as IResults);
+  const shown = Object.assign(results, { changed }) as unknown as IResults;
+  const [commands, approved] = [new CommandRegistry(), jest.fn()];
+  commands.addCommand('autocoder-jupyter:approve', { describedBy: { args: {} }, execute: approved });
+  const panel = new ResultsPanel(shown, commands, null, new VersionManager(shown));
+  const label = (name: string): string | null =>
+    panel.node.querySelector(`[data-name=${name}]`)!.getAttribute('aria-label');
+  jest.useFakeTimers({ doNotFake: ['requestIdleCallback'] });
+  await act(async () => Widget.attach(panel, document.body));
+  await act(async () => MessageLoop.flush());
+  await act(async () => void jest.advanceTimersByTime(1000));
+  expect([label('growth'), label('asking')]).toEqual(['growth: Cancelled', 'asking: Waiting for approval']);
+  const approve = panel.node.querySelector<HTMLButtonElement>('.jp-mod-accept')!;
+  expect([approve.textContent, approve.disabled]).toEqual(['Approve', false]);
+  approve.focus();
+  approve.click();
+  expect(approved).toHaveBeenCalledWith({ name: 'asking' });
+  await act(async () => {
+    results.entries = [growth, asking({ phase: 'ready', title: 'Ready', actions: ['inspect'] })];
+    changed.emit();
+    MessageLoop.flush();
+  });
+  await act(async () => void jest.advanceTimersByTime(1000));
+  expect([label('growth'), label('asking')]).toEqual(['growth: Cancelled', 'asking: Ready']);
+  expect(document.activeElement!.closest<HTMLElement>('[data-name]')?.dataset.name).toBe('asking');
+  act(() => panel.dispose());
+  jest.useRealTimers();
+});

@@ -1,11 +1,16 @@
+import { NotebookActions } from '@jupyterlab/notebook';
 import type { ISettingRegistry } from '@jupyterlab/settingregistry';
 
+import { insertBelow } from '../../cells/place';
 import type { IResults } from '../../results/tokens';
+import { runCode } from '../runCode';
 import type { IAnswers } from '../start';
 import { Start } from '../start';
 import SCHEMA from '../../../schema/plugin.json';
 
-jest.mock('@jupyterlab/notebook', () => ({}));
+jest.mock('@jupyterlab/notebook', () => ({ NotebookActions: { run: jest.fn() } }));
+jest.mock('../../cells/place', () => ({ insertBelow: jest.fn() }));
+jest.mock('../runCode', () => ({ runCode: jest.fn() }));
 
 const NO_KEY = 'not-needed';
 
@@ -72,3 +77,23 @@ it.each(['localhost:8000', 'ftp://example.org', 'https://me:secret@example.org',
     expect(saved).toEqual({});
   }
 );
+
+it.each([
+  [true, []],
+  [false, ['%load_ext autocoder_jupyter']]
+])('asks its questions in a cell of the notebook, and loads the extension first: %s', async (connected, loaded) => {
+  const notebook = { content: { activeCellIndex: 2 }, sessionContext: {} };
+  const results = { notebook, link: { connected } } as unknown as IResults;
+  await new Start(results, registry as unknown as ISettingRegistry).ask();
+  expect(jest.mocked(runCode).mock.calls.map(([, code]) => code)).toEqual(loaded);
+  expect(insertBelow).toHaveBeenCalledWith(notebook, 2, '%autocode setup');
+  expect(NotebookActions.run).toHaveBeenCalledWith(notebook.content, notebook.sessionContext);
+});
+
+it('can ask nothing without a notebook', async () => {
+  const none = new Start(
+    { notebook: null, link: null } as unknown as IResults,
+    registry as unknown as ISettingRegistry
+  );
+  await expect(none.ask()).rejects.toThrow('Open a notebook first.');
+});
