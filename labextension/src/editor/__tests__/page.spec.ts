@@ -44,9 +44,13 @@ describe('a cell of ours', () => {
   });
 
   it('is not indented like Python, and its lines wrap', async () => {
-    const text = '%%autocode growth\nFor each month:\nelse nothing (and so on';
-    const page = await written(text);
-    expect(page.text()).toBe(text);
+    const text = '\nFor each month:\nfor month in sales:\nelse nothing (and so on';
+    const page = await opened('', '');
+    await page.type('%%autocode growth');
+    await page.type(text);
+    expect(page.text()).toBe(`%%autocode growth${text}`);
+    await page.type('for month in sales:\n', 1);
+    expect(page.text(1)).toMatch(/:\n {4}$/);
     expect(page.view().contentDOM.classList).toContain('cm-lineWrapping');
   });
 });
