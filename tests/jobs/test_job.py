@@ -29,15 +29,19 @@ def test_a_name_is_bound_at_once_and_filled_later(engine: Any, submit: Any) -> N
     assert (job.state, job.result.success, job.result.attempts) == ("ready", True, 0)
 
 
-@pytest.mark.parametrize("stage", ["plan", "code", "environment", "run"])
-def test_cancel_at_any_stage_kills_the_work_and_ends_the_result(engine: Any, submit: Any, stage: str) -> None:
-    engine.stop_at = stage
-    job = submit()
-    assert engine.stage_reached[stage].wait(30)
-    job.result.cancel()
-    job.result.cancel()
+def test_a_cancel_from_many_threads_kills_the_work_and_ends_the_result_once(engine: Any, submit: Any) -> None:
+    engine.stop_at = "run"
+    heard: list[Any] = []
+    job = submit(listeners=(heard.append,))
+    assert engine.stage_reached["run"].wait(30)
+    threads = [threading.Thread(target=job.result.cancel) for _ in range(20)]
+    for thread in threads:
+        thread.start()
     with pytest.raises(Cancelled, match="growth was cancelled"):
         job.result.wait(30)
+    for thread in threads:
+        thread.join()
+    assert [event.state for event in heard if isinstance(event, Finished)] == ["cancelled"]
     assert engine.killed.wait(30)
     assert (job.state, job.result.success) == ("cancelled", False)
     assert "cancelled" in (job.result.error or "")
@@ -180,7 +184,7 @@ def test_cancel_while_a_person_is_asked(engine: Any, submit: Any) -> None:
     job.cancel()
     with pytest.raises(Cancelled):
         job.result.wait(30)
-    assert job.pending_approval is None
+    assert job.pending_approval is None and job.approve() is False
 
 
 def test_a_listener_that_raises_does_no_harm(engine: Any, submit: Any) -> None:
