@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import resource
 import shutil
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from autocoder_jupyter.run.events import Event, EvidenceGathered, Finished, Noticed
+from autocoder_jupyter.run.events import Event, EvidenceGathered, Finished, Noticed, StageStarted
 from autocoder_jupyter.sandbox.choice import choose
 from autocoder_jupyter.sandbox.local import forks as local_loading
 from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox
-from autocoder_jupyter.sandbox.protocol import EnvironmentSpec, Worker, WorkerSpec
+from autocoder_jupyter.sandbox.protocol import EnvironmentSpec
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced
 
 pytestmark = [pytest.mark.local_sandbox, pytest.mark.real_sandbox]
 
 GOOD = {"plan": [PLAN], "code": [fenced(CODE)], "tests": [fenced(TESTS)]}
 
-LATE = CODE.replace("    return", "    import pandas.io.sas.sas_xport  # loaded when it is first needed\n\n    return")
+NEEDS = "    import pandas.io.sas.sas_xport  # loaded when it is first needed\n\n"
+LATE = CODE.replace("    return", f"{NEEDS}    return")
 
 
 @pytest.fixture(scope="module")
@@ -73,20 +74,30 @@ async def test_a_cache_that_is_wiped_under_living_workers_costs_no_fix(runner: R
 async def test_an_environment_that_is_wiped_in_the_middle_of_a_run_is_not_blamed_on_the_code(
     runner: Runner, cache: Path
 ) -> None:
-    class Wiped(LocalSandbox):
-        started = 0
+    """The fix needs a removed file. Unlike the first code, nothing runs it before the environment was checked."""
+    edit = {
+        "find": "    return float((",
+        "replace": f"{NEEDS}    return float((sales['price'] * ",
+        "mends": ["test_sum"],
+    }
+    script = {
+        **GOOD,
+        "code": [fenced(CODE.replace('sales["price"] * ', ""))],
+        "diagnose": [
+            json.dumps({"failures": [{"test_name": "test_sum", "error_message": "?", "error_type": "logic"}]})
+        ],
+        "fix_code": [json.dumps({"edits": [edit]})],
+    }
 
-        def start(self, spec: WorkerSpec, **options: Any) -> Worker:
-            worker = super().start(spec, **options)
-            self.started += 1
-            if self.started == 3:  # as many as a run begins with
-                (cache / "environments").rename(cache / "wiped")  # in one step, as it may be built again meanwhile
-            return worker
+    def wipe(event: Event) -> None:
+        if isinstance(event, StageStarted) and event.stage == "run" and event.attempt == 2:
+            (cache / "environments").rename(cache / "wiped")  # in one step, as it may be built again meanwhile
 
-    runner.sandbox = Wiped()
-    produced = await runner.generate({**GOOD, "code": [fenced(LATE)]}, prompt="Total revenue of @sales, once more.")
+    runner.sandbox = LocalSandbox()
+    produced = await runner.generate(script, prompt="Total revenue of @sales, once more.", hear=wipe)
     assert produced.report.success, produced.report.error
-    assert produced.report.attempts == 1 and sorted(produced.asked) == ["code", "plan", "tests"]
+    assert produced.report.attempts == 2
+    assert sorted(produced.asked) == ["code", "diagnose", "fix_code", "plan", "tests"]
     assert any("parts of it were removed" in text for text in noticed(produced))
 
 
