@@ -45,6 +45,7 @@ class Supervisor:
     def __init__(self, kind: str, order: StartOrder, lock: int, descriptors: Sequence[int]) -> None:
         """Start it in an isolated interpreter and its own session."""
         self._group = order.policy.control_group()
+        self._sending = threading.Lock()
         with contextlib.ExitStack() as theirs, contextlib.ExitStack() as ours:
             theirs.callback(close_all, descriptors)
             self._link, link = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -56,7 +57,7 @@ class Supervisor:
                 self.send(asdict(order), descriptors)
             if kind == ALONE:
                 self._link.close()  # nothing else is sent
-        start_thread(self._process.wait, "autocode-supervisor")
+        start_thread(self._await_end, "autocode-supervisor")
 
     @property
     def pid(self) -> int:
@@ -65,11 +66,17 @@ class Supervisor:
 
     def send(self, message: object, descriptors: Sequence[int] = ()) -> None:
         """Send it a message."""
-        socket.send_fds(self._link, [json.dumps(message).encode()], descriptors)
+        with self._sending:
+            socket.send_fds(self._link, [json.dumps(message).encode()], descriptors)
+
+    def _await_end(self) -> None:
+        """Reap it, and close the link, which would otherwise stay open until nobody refers to it."""
+        self._process.wait()
+        with self._sending:
+            self._link.close()
 
     def kill(self) -> None:
         """Kill it with all that it serves, because it does not answer. May be called repeatedly."""
-        self._link.close()
         process_tree.kill_descendants(self.pid)
         self._process.kill()
         if self._group is not None:

@@ -22,6 +22,7 @@ from autocoder_jupyter.sandbox.local.messages import FORKS, Share
 from autocoder_jupyter.sandbox.local.process import LocalProcess
 from autocoder_jupyter.sandbox.local.sandbox import LocalSandbox, _new_folder, _start_trial
 from autocoder_jupyter.sandbox.protocol import Environment, Worker, WorkerLimits, WorkerSpec, origin_of
+from tests.acceptance.leftovers import eventually
 from tests.sandbox.local.test_sandbox import ended, gone, policy
 from tests.sandbox.sandboxes import say
 
@@ -256,6 +257,15 @@ def test_it_ends_soon_after_its_last_worker_and_leaves_nothing() -> None:
     assert gone(process.supervisor.pid, seconds=forks.IDLE_SECONDS + 30)
     assert all(map(process_tree.is_zombie, below))
     assert not Path(worker.folder).parent.exists()
+
+
+def test_the_link_to_a_supervisor_that_has_ended_is_closed() -> None:
+    process = loading(WAITING)
+    process.fork(SHARE).kill()
+    assert gone(process.supervisor.pid, seconds=forks.IDLE_SECONDS + 30)
+    eventually(lambda: process.supervisor._link.fileno() == -1, lambda: "it stays open until somebody forgets it")
+    with pytest.raises(NotForked):
+        process.fork(SHARE)
 
 
 def test_its_death_is_told_by_its_workers_and_is_not_the_programs_fault() -> None:
