@@ -304,19 +304,6 @@ def test_reload_ext_opens_a_new_comm_and_unload_ext_leaves_none(kernel: Kernel, 
     assert kernel.printed(hooks) == "[]"
 
 
-@pytest.mark.own_kernel
-def test_unloading_cancels_what_runs_and_hurts_nothing(kernel: Kernel, page: Page, run_script: ScriptedRun) -> None:
-    release, answer = held()
-    run_script(code=answer)
-    kernel.run(DATA)
-    kernel.run(CELL)
-    phase(page, "running")
-    assert kernel.run("%unload_ext autocoder_jupyter").text == ""
-    kernel.wait_for_card("Cancelled")
-    assert kernel.run("growth.state").displays[0]["text/plain"] == "'cancelled'"
-    release.set()
-
-
 def test_a_result_from_disk_is_listed_and_goes_with_its_variable(kernel: Kernel, page: Page) -> None:
     kernel.run(DATA)
     kernel.run(CELL)

@@ -287,18 +287,6 @@ def test_cancel_ends_the_job_and_the_result_says_so(kernel: Kernel, reply: Reply
     release.set()
 
 
-def test_running_the_cell_again_supersedes_the_old_job(kernel: Kernel, reply: Reply) -> None:
-    release, answer = held()
-    reply(code=lambda request: answer)
-    kernel.run(CELL)
-    kernel.run("old = growth")
-    kernel.wait_for_card("Writing code")
-    reply()
-    kernel.run(CELL + " Once more.")
-    assert kernel.printed("growth.wait().state, old.state") == "ready cancelled"
-    release.set()
-
-
 def test_two_jobs_run_side_by_side(kernel: Kernel) -> None:
     kernel.run(CELL)
     kernel.run(CELL.replace("growth", "other"))
@@ -356,20 +344,6 @@ def test_an_interrupt_ends_an_await_and_the_job_goes_on(kernel: Kernel, reply: R
     assert "running" in kernel.run("print(growth)").text
     release.set()
     assert kernel.printed("growth.run()") == "30"
-
-
-def test_an_interrupt_in_wait_leaves_the_job_running(kernel: Kernel, reply: Reply) -> None:
-    release, answer = held()
-    reply(code=lambda request: answer)
-    kernel.run(CELL)
-    kernel.wait_for_card("Writing code")
-    waiting = kernel.start("print('begun', flush=True)\ngrowth.wait()")
-    kernel.wait_for_print(waiting, "begun")
-    kernel.interrupt()
-    assert kernel.finish(waiting).status == "error"
-    assert "running" in kernel.run("print(growth)").text
-    release.set()
-    assert kernel.printed("(await growth).run()") == "30"
 
 
 def test_a_headless_cell_waits_and_the_next_run_is_replayed(kernel: Kernel, reply: Reply) -> None:
