@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import _thread
 import asyncio
 import copy
 import datetime as dt
@@ -21,6 +20,7 @@ from traitlets.config import Config
 
 from autocoder_jupyter.calls.function import Interface
 from autocoder_jupyter.calls.options import OPTIONS, CallOptions
+from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.errors import AuthenticationFailed, Cancelled, GenerationFailed, InvalidRequest, UnsupportedData
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution
@@ -47,6 +47,7 @@ from autocoder_jupyter.types import (
 )
 from tests.cases import each
 from tests.hostile_folder import HOSTILE
+from tests.interrupts import interrupt_in
 
 CODE = "def run(sales, least=5):\n    return 1.0\n"
 
@@ -132,8 +133,7 @@ def test_the_conversation_is_whole_and_in_order() -> None:
 def test_an_interrupt_while_waiting_leaves_the_job_running() -> None:
     pending: Pending[Any] = Pending()
     waiting = CodeGenEvalResult("growth", pending)
-    timer = threading.Timer(0.1, _thread.interrupt_main)
-    timer.start()
+    interrupt_in(background.wait)
     with pytest.raises(KeyboardInterrupt):
         waiting.wait()
     assert (waiting.state, waiting.done) == ("running", False)
@@ -144,7 +144,7 @@ def test_an_interrupt_while_waiting_leaves_the_job_running() -> None:
 def test_an_interrupt_in_run_on_a_pending_result_leaves_the_job_running() -> None:
     pending: Pending[Any] = Pending()
     waiting = CodeGenEvalResult("growth", pending)
-    threading.Timer(0.1, _thread.interrupt_main).start()
+    interrupt_in(background.wait)
     with pytest.raises(KeyboardInterrupt):
         waiting.run()
     assert waiting.state == "running"

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import os
-import signal
 import threading
 from pathlib import Path
 from typing import Any
@@ -10,7 +8,9 @@ import pytest
 
 from autocoder_jupyter import engine, magics
 from autocoder_jupyter.errors import AuthenticationFailed, GenerationFailed, InvalidRequest
+from autocoder_jupyter.magics import cell
 from autocoder_jupyter.run.events import StageStarted, ToolCalled, ToolEnded, TurnBegun
+from tests.interrupts import interrupt_in
 
 CELL = "%%autocode growth\nMonthly revenue of @sales; {x} $y me@example.org"
 FRAME = "import pandas as pd; sales = pd.DataFrame({'a': [1, 2]})"
@@ -217,26 +217,19 @@ def test_what_the_generation_raised_is_what_the_waiting_cell_raises(shell: Any, 
         shell.run("%%autocode growth --wait\nWords")
 
 
-def interrupt_after(seconds: float) -> None:
-    threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT)).start()
-
-
 def test_a_first_interrupt_lets_the_job_go_on(
     shell: Any, jobs: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("autocoder_jupyter.magics.cell.SECOND_CHANCE", 0.1)
-    jobs.ending = lambda job: interrupt_after(0.3)
+    jobs.ending = lambda job: interrupt_in(cell._until_done)
     shell.run("%%autocode growth --wait\nWords")
     assert not jobs.last.done
     assert "%autocode cancel growth cancels it" in capsys.readouterr().out
 
 
-def test_a_second_interrupt_cancels(shell: Any, jobs: Any) -> None:
-    def interrupt_twice(job: Any) -> None:
-        interrupt_after(0.3)
-        interrupt_after(0.8)
-
-    jobs.ending = interrupt_twice
+def test_a_second_interrupt_cancels(shell: Any, jobs: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("autocoder_jupyter.magics.cell.SECOND_CHANCE", 60.0)
+    jobs.ending = lambda job: interrupt_in(cell._until_done, times=2)
     shell.run("%%autocode growth --wait\nWords")
     assert jobs.last.asked == ["cancel"]
     assert jobs.last.state == "cancelled"

@@ -228,7 +228,6 @@ def test_the_kernel_is_free_meanwhile_and_the_later_cell_waits(kernel: Kernel, r
     kernel.wait_for_card("Writing code")
     free = kernel.run("1 + 1")
     assert free.displays[0]["text/plain"] == "2"
-    assert free.seconds < 1.0
     assert "running" in kernel.run("print(growth)").text
     later = kernel.start("print(growth.run())")
     release.set()
