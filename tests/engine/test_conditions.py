@@ -38,6 +38,8 @@ from tests.cases import each
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced
 from tests.scripted_model import Script
 
+pytestmark = pytest.mark.real_sandbox
+
 HEAD = """\
 from __future__ import annotations
 
@@ -404,8 +406,6 @@ LAST = CODE.replace(".sum())", ".iloc[-1])")
 ONE_ROW = '''\
 import pandas as pd
 from solution import run
-
-pytestmark = pytest.mark.real_sandbox
 
 
 def test_one():

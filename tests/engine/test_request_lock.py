@@ -31,6 +31,8 @@ from autocoder_jupyter.versions.request_lock import (
 )
 from tests.runner import CODE, PLAN, TESTS, Runner, fenced
 
+pytestmark = pytest.mark.real_sandbox
+
 AGO = 1_000_000.0
 
 
@@ -110,8 +112,6 @@ HOLDS = """
 import asyncio, os, sys
 from pathlib import Path
 from autocoder_jupyter.versions.request_lock import LockPatience, hold_lock
-
-pytestmark = pytest.mark.real_sandbox
 
 async def main():
     async with hold_lock(Path(sys.argv[1]), lambda: None, patience=LockPatience(beat=0.05)):

@@ -25,6 +25,8 @@ from autocoder_jupyter.view.as_text import document_text
 from tests.runner import Runner, fenced
 from tests.scripted_model import prompt_of
 
+pytestmark = pytest.mark.real_sandbox
+
 ROWS = 24_000
 SALES = pd.DataFrame({"shop": np.arange(ROWS) % 7, "units": np.arange(ROWS) % 5})
 
@@ -47,8 +49,6 @@ def run(sales: pd.DataFrame) -> pd.DataFrame:
 TESTS = """\
 import pandas as pd
 from solution import run
-
-pytestmark = pytest.mark.real_sandbox
 
 
 def test_units():

@@ -7,6 +7,8 @@ import multiprocessing
 import os
 import resource
 import socket
+import threading
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, suppress
@@ -96,6 +98,8 @@ def end_loading_processes() -> None:
         if slot.process is not None:
             slot.process.kill()
     forks._slots.clear()
+    while any(thread.name == "autocode-supervisor" for thread in threading.enumerate()):
+        time.sleep(0.01)  # it closes the link when the process has ended
 
 
 def refused_trial() -> tuple[Probe, Probe]:
