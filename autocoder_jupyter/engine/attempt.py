@@ -179,7 +179,6 @@ class Attempts:
 
         watch = watch_of(brief.request.contracts, [spec.name for spec in program.outputs], self._setup.hidden_values)
 
-        ran_in = self._first.worker if self._first is not None else ""
         ahead = self._first.calls_of(program) if self._first is not None else None
         is_alone = suite is not None and suite.blind is None and not brief.request.has_acceptance
         process = self._first.tests.take() if self._first is not None and ahead is not None and is_alone else None
@@ -190,8 +189,11 @@ class Attempts:
             if run is not None:
                 return Acceptance(), (run, None), watch.outcomes(redaction) if watch else ()
 
-        def job(one: Worker, other: Worker) -> tuple[Acceptance, _Runs, _Outcomes]:
-            worker, callee = roles(one, other, ran_in)
+        def accept(worker: Worker, callee: Worker) -> Acceptance:
+            called.add(callee.id)
+            return run_acceptance(worker, callee, program, brief.request, brief.plan, redaction, watch)
+
+        def test(worker: Worker, callee: Worker) -> _Runs:
             called.add(callee.id)
 
             def tested(module: TestSuite | None, on_report: Callable[[TestOutcome], None]) -> TestRun | None:
@@ -200,12 +202,13 @@ class Attempts:
                 spec = TestSpec(module.source, module.ids, on_report=on_report, on_call=watch)
                 return worker.test(program, spec, callee=ahead.taking(callee) if ahead is not None else callee)
 
-            accepted = run_acceptance(worker, callee, program, brief.request, brief.plan, redaction, watch)
             blind = tested(suite.blind, report_blind) if suite else None
-            runs = tested(suite, report), blind
-            return accepted, runs, watch.outcomes(redaction) if watch else ()
+            return tested(suite, report), blind
 
-        return await setup.session.work_with_two(job)
+        session = setup.session
+        accepted = await session.work_with_two(accept) if brief.request.has_acceptance else Acceptance()
+        runs = await session.work_with_two(test, without_data=True) if suite is not None else (None, None)
+        return accepted, runs, watch.outcomes(redaction) if watch else ()
 
     async def _run_without_tests(self, program: Program, called: set[str], *, shows_rows: bool) -> _WithoutTests:
         """The sample, the user's checks of it, and the tests on stubs."""

@@ -26,7 +26,7 @@ from autocoder_jupyter.engine.sandbox_session import DeferredWork
 from autocoder_jupyter.engine.tests import TestSuite, read_suite, without_tests
 from autocoder_jupyter.sandbox.host.packing import program_digest, program_json
 from autocoder_jupyter.sandbox.host.replies import CallAnswer
-from autocoder_jupyter.sandbox.protocol import Callee, CallSpec, Program, TestRun, TestSpec, Worker, origin_of
+from autocoder_jupyter.sandbox.protocol import Callee, CallSpec, Program, TestRun, TestSpec, Worker
 from autocoder_jupyter.sandbox.worker.entries import Packed
 from autocoder_jupyter.untrusted.parsing import parse
 
@@ -179,9 +179,9 @@ class EarlyTests:
         self._process: WaitingTests | None = None
         state.setup.conversation.hear("tests", self._hear)
 
-    def begin(self, program: Program, ran_in: str) -> None:
+    def begin(self, program: Program) -> None:
         """Begin with the tests that are written."""
-        self._work = asyncio.create_task(self._run(program, ran_in))
+        self._work = asyncio.create_task(self._run(program))
 
     def cancel(self) -> None:
         """End the test that runs, and begin no other."""
@@ -205,10 +205,10 @@ class EarlyTests:
         if _BEGINS.search(self._text, seen):
             self._grew.set()
 
-    async def _run(self, program: Program, ran_in: str) -> None:
+    async def _run(self, program: Program) -> None:
         with suppress(Exception):  # whoever needs a call makes it
             for _ in range(MOST):
-                self._prepare(program, ran_in)
+                self._prepare(program)
                 await self._grew.wait()
                 self._grew.clear()
                 suite = await call_blocking(lambda: self._next(self._text))
@@ -217,14 +217,14 @@ class EarlyTests:
                     self.idle.clear()
                     try:
                         await process.start(Wanted(TestSpec(suite.source, suite.ids)))
-                        self._prepare(program, ran_in)
+                        self._prepare(program)
                         if self._state.suite is None:
                             await self._state.stub_runs.passing(program, suite)
-                            self._prepare(program, ran_in)
+                            self._prepare(program)
                     finally:
                         self.idle.set()
 
-    def _prepare(self, program: Program, ran_in: str) -> None:
+    def _prepare(self, program: Program) -> None:
         """Start the next processes, unless they wait, or no more tests will come."""
         state, session = self._state, self._state.setup.session
         if state.suite is not None or state.setup.config.skip_tests:
@@ -233,13 +233,12 @@ class EarlyTests:
         if self._process is None:
             self._process = WaitingTests(
                 session.environment,
-                lambda wait: session.work_with_two(lambda one, other: self._job(program, ran_in, (one, other), wait)),
+                lambda wait: session.work_with_two(
+                    lambda worker, callee: self._job(program, worker, callee, wait), without_data=True
+                ),
             )
 
-    def _job(
-        self, program: Program, ran_in: str, workers: tuple[Worker, Worker], wait: Callable[[], Wanted]
-    ) -> TestRun:
-        worker, callee = roles(*workers, ran_in)
+    def _job(self, program: Program, worker: Worker, callee: Worker, wait: Callable[[], Wanted]) -> TestRun:
         self.workers.add(callee.id)
         where = _Later(self.calls.making(callee))
 
@@ -294,13 +293,3 @@ def whole_statements(answer: str) -> str:
             parse(module)
             return module
     return ""
-
-
-def roles(one: Worker, other: Worker, ran_in: str) -> tuple[Worker, Worker]:
-    """The worker of the tests, and that of the function, of these two.
-
-    The function is verified in a third one whose hash seed differs from that of the first run. So the function does not
-    take a worker of another seed here, if it can be avoided.
-    """
-    seed = origin_of(ran_in)
-    return (other, one) if origin_of(one.id) == seed != origin_of(other.id) else (one, other)

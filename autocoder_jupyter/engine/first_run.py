@@ -155,7 +155,6 @@ class FirstRun:
     Attributes:
         ahead: the evidence that is gathered ahead.
         tests: the tests that run while the others are written.
-        worker: the id of the worker where it ran; "" before.
     """
 
     def __init__(
@@ -165,7 +164,7 @@ class FirstRun:
         ready: Callable[[], Awaitable[None]],
         ahead: EarlyEvidence,
     ) -> None:
-        self.ahead, self.tests, self.worker = ahead, EarlyTests(state), ""
+        self.ahead, self.tests = ahead, EarlyTests(state)
         self._state = state
         self._packages = packages
         self._ready = ready
@@ -207,9 +206,8 @@ class FirstRun:
         self._begun = program, session.environment
         await self._ready()
         sample = await run_on_sample(session, program, state.brief.request.samples, state.redaction)
-        self.worker = sample.worker if sample is not None else ""
         if sample is not None and sample.error is None:
-            self.tests.begin(program, self.worker)
+            self.tests.begin(program)
         await show_outputs(state, sample, is_verified=False)
         if sample is not None and sample.error is None:
             self._again = asyncio.create_task(self._repeat(program, sample))

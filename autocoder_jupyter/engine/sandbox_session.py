@@ -131,6 +131,7 @@ class SandboxSession:
         self.environment: Environment | None = None
         self.pinned = pinned
         self._packages: tuple[str, ...] = ()
+        self._without_data = object()  # marks the workers of this generation that were never given data
         self._healing = asyncio.Lock()
 
     @property
@@ -222,30 +223,45 @@ class SandboxSession:
         """Start workers in the current environment in the background, while the model works."""
         if self.environment is not None:
             self._services.pool.warm(
-                WorkerSpec(self.environment, self.limits, network=not self._config.block_network), count=count
+                WorkerSpec(self.environment, self.limits, network=not self._config.block_network),
+                count=count,
+                apart=self._without_data,
             )
 
     async def work(
-        self, job: Callable[[Worker], T], *, other_than: Collection[str] = (), unlike: Collection[str] = ()
+        self,
+        job: Callable[[Worker], T],
+        *,
+        other_than: Collection[str] = (),
+        unlike: Collection[str] = (),
+        without_data: bool = False,
     ) -> T:
         """Run a job on a worker of the current environment.
 
         A cancel kills the worker. A sandbox that was lost for a reason outside the program is replaced, up to
         `sandbox_retries` times. Messages from the worker contain no secrets and no values of environment variables.
-        """
-        return await self._work((None,), lambda workers: job(*workers), other_than, unlike)
 
-    async def work_with_two(self, job: Callable[[Worker, Worker], T], *, second: Environment | None = None) -> T:
+        With `without_data`, the job gives the worker nothing of the user's data, and gets one that was never given any.
+        Everything that a model is told without regard to `share` must come from such a job.
+        """
+        return await self._work((None,), lambda workers: job(*workers), other_than, unlike, without_data=without_data)
+
+    async def work_with_two(
+        self, job: Callable[[Worker, Worker], T], *, second: Environment | None = None, without_data: bool = False
+    ) -> T:
         """Run a job on two workers at once, the second one in another environment if one is given; see `work`."""
-        return await self._work((None, second), lambda workers: job(*workers))
+        return await self._work((None, second), lambda workers: job(*workers), without_data=without_data)
 
     async def command(self, command: str, files: Mapping[str, bytes], seconds: float) -> CommandOutcome:
-        """Run a shell command on these files; see `work`.
+        """Run a shell command on these files, which the model may see; see `work`.
 
         It has no network, even if the function may have one, because the command was not reviewed.
         """
         return await self._work(
-            (None,), lambda workers: workers[0].command(command, files, seconds=seconds), network=False
+            (None,),
+            lambda workers: workers[0].command(command, files, seconds=seconds),
+            network=False,
+            without_data=True,
         )
 
     async def _work(
@@ -256,11 +272,13 @@ class SandboxSession:
         unlike: Collection[str] = (),
         *,
         network: bool | None = None,
+        without_data: bool = False,
     ) -> T:
         """Run a job on one worker for each of `others`; None stands for the current environment."""
         environment = self.environment
         secrets = hidden_values(secret_values(self._config.secrets), self._config.env_vars)
         connected = not self._config.block_network if network is None else network
+        apart = self._without_data if without_data else None
         held: list[Worker] = []
         holding = threading.Lock()
         abandoned = threading.Event()
@@ -272,7 +290,7 @@ class SandboxSession:
                 try:
                     for other in others:
                         spec = WorkerSpec(other or environment, self.limits, network=connected)
-                        lease = self._services.pool.lease(spec, other_than=other_than, unlike=unlike)
+                        lease = self._services.pool.lease(spec, other_than=other_than, unlike=unlike, apart=apart)
                         worker = leases.enter_context(lease)
                         held.append(worker)
                         taken.append(RedactingWorker(worker, secrets))

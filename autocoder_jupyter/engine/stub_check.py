@@ -95,7 +95,7 @@ class StubRuns:
             passed = tuple(outcome.id for outcome in run.outcomes if outcome.outcome == "passed")
             return passed, run.on_other_stub
 
-        return await self._session.work(job)
+        return await self._session.work(job, without_data=True)
 
 
 WaitingStubs = DeferredWork[tuple[str, Sequence[str]], tuple[_Ids, _Ids]]

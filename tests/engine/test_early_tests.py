@@ -170,12 +170,12 @@ async def test_a_test_that_never_ends_ahead_delays_nothing(
 ) -> None:
     begun, job = threading.Event(), EarlyTests._job
 
-    def endless(self: EarlyTests, program: Any, ran_in: str, workers: Any, wait: Any) -> Any:
+    def endless(self: EarlyTests, program: Any, worker: Any, callee: Any, wait: Any) -> Any:
         wait()
         begun.set()
-        while workers[0].alive:
+        while worker.alive:
             threading.Event().wait(0.02)
-        return job(self, program, ran_in, workers, wait)
+        return job(self, program, worker, callee, wait)
 
     monkeypatch.setattr(EarlyTests, "_job", endless)
     produced = await generated(runner, TESTS, begun, after="def test_empty():\n")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -274,14 +273,3 @@ async def test_without_a_sample_nothing_runs_before_the_tests(runner: Runner) ->
         outputs=(OutputSpec(name="total", type="int"),),
     )
     assert produced.report.success and [seen.is_verified for seen in produced.of(SampleOutputs)] == [False, True]
-
-
-@pytest.mark.parametrize(
-    ("ids", "expected"),
-    [(("a.1", "b.1"), ("b.1", "a.1")), (("b.1", "a.1"), ("b.1", "a.1")), (("a.1", "a.2"), ("a.1", "a.2"))],
-)
-def test_a_worker_of_another_seed_is_left_for_the_run_that_verifies(
-    ids: tuple[str, str], expected: tuple[str, str]
-) -> None:
-    one, other = (SimpleNamespace(id=name) for name in ids)
-    assert tuple(worker.id for worker in roles(cast(Any, one), cast(Any, other), "a.3")) == expected

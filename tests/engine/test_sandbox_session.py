@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pandas as pd
 import pytest
 
 from autocoder_jupyter.engine.sandbox_session import SandboxSession, Services
 from autocoder_jupyter.request import AgentConfig
 from autocoder_jupyter.sandbox.protocol import CommandOutcome, Environment, WorkerSpec
 from autocoder_jupyter.types import Secret
+from tests.runner import Runner, fenced
 
 
 class LendingPool:
@@ -76,3 +80,55 @@ async def test_a_cancel_after_the_job_kills_no_worker_that_others_may_have_by_no
     assert await session(pool, AgentConfig()).work(job) == "one"
     cancels[-1]()
     assert killed == (["one"] if is_during else [])
+
+
+PLAN = {"description": "The total.", "approach": "Sum.", "outputs": [{"name": "total", "type": "float"}]}
+
+COUNTS = """\
+import os
+import threading
+
+
+def run(sales):
+    \"\"\"Number NUMBER.\"\"\"
+    for _ in range(int(sales["quantity"].max())):
+        thread = threading.Thread(target=int)
+        thread.start()
+        thread.join()
+    return float(os.getpid()) + 0.5
+"""
+"""Starts as many threads as a value of the data says, and returns a number that tells how many there were so far."""
+
+TESTS = """\
+import pandas as pd
+from solution import run
+
+
+def test_none():
+    assert run(sales=pd.DataFrame({"quantity": [0]})) == 0.25
+"""
+
+
+@pytest.mark.local_sandbox
+async def test_what_a_test_says_tells_nothing_of_the_runs_on_the_data(runner: Runner) -> None:
+    failure = {"test_name": "test_none", "error_message": "is not 0.25", "error_type": "logic"}
+    verdict = {"test_name": "test_none", "derivation": "It is 0.25.", "verdict": "right"}
+    edit = {"find": "os.getpid()", "replace": "(os.getpid())", "mends": ["test_none"]}
+    produced = await runner.generate(
+        {
+            "plan": [json.dumps(PLAN)],
+            "code": lambda _: fenced(COUNTS),
+            "tests": lambda _: fenced(TESTS),
+            "diagnose": lambda _: json.dumps({"failures": [failure]}),
+            "fix_tests": lambda _: json.dumps({"verdicts": [verdict]}),
+            "fix_code": lambda _: json.dumps({"edits": [edit]}),
+        },
+        samples={"sales": pd.DataFrame({"quantity": [4711]})},
+        settings={"share": "schema", "max_iterations": 4},
+    )
+    asked = json.dumps([request["messages"] for request in produced.model.requests])
+    told = [int(number) for number in re.findall(r"assert (\d+)\.5 == 0\.25", asked)]
+    assert len(told) > 2, produced.asked
+    if runner.sandbox.probe().tier != "landlock":  # which has no process numbers of its own
+        assert max(told) - min(told) < 1000
+    assert "4711" not in asked

@@ -70,6 +70,7 @@ async def objections(
             run = await session.work_with_two(
                 lambda worker, callee, spec=spec: worker.test(program, spec, callee=callee),  # type: ignore[misc]
                 second=comparison.environment,
+                without_data=True,
             )
         except SandboxError as error:
             return f"The tests could not be run on the second solution: {error.what}"

@@ -1,8 +1,8 @@
 """Runs both solutions on variations of the sample, and compares their outputs in the notebook.
 
 Each solution runs in its own worker (`solution_worker`). On the sample itself, the outputs of the function are those of
-the run that was verified. What may be sent to a model comes from calls in new processes, which get only a small input:
-the other processes saw the data, and a solution could put them into any text of its result.
+the run that was verified. What may be sent to a model comes from calls in workers that get only a small input: the
+others saw the data, and a solution could put them into any text of its result.
 """
 
 from __future__ import annotations
@@ -444,10 +444,13 @@ class SolutionComparison:
         return replace(found, not_compared=(*missing, *found.not_compared))
 
     async def run_once(self, small: SmallInput) -> list[OpenPlace]:
-        """Where they differ on a small input, in new processes that have not seen the data; [] if it cannot be run."""
+        """Where they differ on a small input, in workers that were never given data; [] if it cannot be run."""
         pairs, _ = self._pairs()
         try:
-            return await self._work(lambda ours, theirs: self._comparer(ours, theirs, pairs).once(small.tables))
+            return await self._work(
+                lambda ours, theirs: self._comparer(ours, theirs, pairs).once(small.tables),
+                without_data=small.tables.keys() >= self.given.keys(),  # other inputs are given as they are
+            )
         except Exception:  # see `run`
             return []
 
@@ -473,8 +476,8 @@ class SolutionComparison:
         missing += [Uncompared(where=name, why="a picture or a folder") for name in drawn]
         return comparable, missing
 
-    async def _work(self, job: Callable[[Worker, Worker], T]) -> T:
-        return await self.session.work_with_two(job, second=self.environment)
+    async def _work(self, job: Callable[[Worker, Worker], T], *, without_data: bool = False) -> T:
+        return await self.session.work_with_two(job, second=self.environment, without_data=without_data)
 
     def _comparer(self, ours: Worker, theirs: Worker, pairs: Mapping[str, str]) -> Comparer:
         others = {name: value for name, value in self.given.items() if name not in self.varied.tables}

@@ -410,7 +410,9 @@ async def _outcomes(state: GenerationState, suite: TestSuite, new: Sequence[str]
     if not new:
         return ()
     program, spec = state.program(), TestSpec(suite.source, new)
-    run = await state.setup.session.work_with_two(lambda tester, callee: tester.test(program, spec, callee=callee))
+    run = await state.setup.session.work_with_two(
+        lambda tester, callee: tester.test(program, spec, callee=callee), without_data=True
+    )
     return run.outcomes
 
 

@@ -241,7 +241,8 @@ class Agent:
             return Observation(f"The tests were not run: {problem}.", ok=False)
         suite, program = read_suite(self.tests), self._state.program()
         run = await self._setup.session.work_with_two(
-            lambda worker, callee: worker.test(program, TestSpec(suite.source, suite.ids), callee=callee)
+            lambda worker, callee: worker.test(program, TestSpec(suite.source, suite.ids), callee=callee),
+            without_data=True,
         )
         return Observation(test_run_text(run, suite), ok=run.passed)
 

@@ -1,6 +1,8 @@
 """A pool of workers. A call borrows a worker and gives it back, so the next call need not start one.
 
-All calls with the same environment, limits and network share workers, because each program runs in a fresh child. The
+All calls with the same environment, limits and network share workers, because each program runs in a fresh child. Only
+what may be told to a model as holding nothing of the data runs apart: in workers that were never given data, because a
+program can leave a value where no promise about children reaches, such as the next process number of its worker. The
 threads of the pool do not delay the end of the kernel, and workers end with the kernel.
 
 If starting a worker is slow, the pool also starts one spare in advance: a worker in which no program has run. It is
@@ -129,17 +131,23 @@ CHECK_SECONDS = 5.0
 """Seconds between two checks whether there is still enough memory for the spare."""
 
 
+_SHARED = object()
+"""The `used` of a worker that may have been given data."""
+
+
 @dataclass(frozen=True)
 class _Idle:
     """An idle worker.
 
     Args:
+        used: what it has run: None for nothing, the `apart` of its leases, or `_SHARED`.
         until: when it is ended, by the monotonic clock.
         rests: when it ends the process that it keeps; infinite if it has.
     """
 
     spec: WorkerSpec
     worker: Worker
+    used: object | None
     until: float
     rests: float = math.inf
     spare: bool = False
@@ -177,14 +185,16 @@ class Pool:
         self._sweeping = False
         self._closed = False
 
-    def warm(self, spec: WorkerSpec, *, count: int = 1) -> None:
+    def warm(self, spec: WorkerSpec, *, count: int = 1, apart: object | None = None) -> None:
         """Start workers until `count` are ready or starting. Returns at once. The next `lease` reports a failure.
 
         If those that are ready share an interpreter, one of the others has another, because two runs with different
-        hash seeds are compared.
+        hash seeds are compared. With `apart`, at most one of those that are ready was given data.
         """
         with self._changed:
-            ready = [idle.worker.id for idle in self._idle if idle.spec == spec and idle.worker.alive]
+            idle = [idle for idle in self._idle if idle.spec == spec and idle.worker.alive]
+            shared = [one for one in idle if apart is not None and one.used not in (None, apart)]
+            ready = [one.worker.id for one in idle if one not in shared[1:]]
             missing = 0 if self._closed else count - len(ready) - len(self._starting[spec])
             started: list[Future[Worker]] = [Future() for _ in range(missing)]
             self._starting[spec].extend(started)
@@ -201,27 +211,27 @@ class Pool:
         other_than: Collection[str] = (),
         unlike: Collection[str] = (),
         asked: bool = True,
+        apart: object | None = None,
     ) -> Iterator[Worker]:
         """Borrow a worker for the time of this context: an idle one, one that is starting, or a new one.
 
-        A worker that does not answer any more is replaced.
+        A worker that does not answer any more is replaced. With `apart`, the worker has run nothing but what was leased
+        with the same value, and the caller gives it nothing of the data.
 
         Raises:
             SandboxError: no worker can be started.
         """
         with self._spares.work():
-            worker = self._worker(spec, other_than, unlike, asked)
+            worker = self._worker(spec, other_than, unlike, asked, apart)
             try:
                 yield worker
             except Exception:
-                self._give_back(spec, worker)
                 raise
             except BaseException:
                 worker.kill()  # after an interrupt or a cancellation its state is unknown
-                self._give_back(spec, worker)
                 raise
-            else:
-                self._give_back(spec, worker)
+            finally:
+                self._give_back(spec, worker, _SHARED if apart is None else apart)
 
     def close(self) -> None:
         """End the idle workers now, and the borrowed ones when they are given back."""
@@ -233,10 +243,17 @@ class Pool:
         for idle in ended:
             idle.worker.kill()
 
-    def _worker(self, spec: WorkerSpec, other_than: Collection[str], unlike: Collection[str], asked: bool) -> Worker:
+    def _worker(
+        self,
+        spec: WorkerSpec,
+        other_than: Collection[str],
+        unlike: Collection[str],
+        asked: bool,
+        apart: object | None,
+    ) -> Worker:
         """An idle worker, else one that is starting, else a new one. If no used worker was idle, a spare is ordered."""
         take = self._take_responding if asked else self._take
-        idle = take(spec, other_than, unlike)
+        idle = take(spec, other_than, unlike, apart)
         if idle is not None and not idle.spare:
             return idle.worker
         if idle is not None:
@@ -247,16 +264,21 @@ class Pool:
         self._spares.want(spec)
         return worker
 
-    def _take_responding(self, spec: WorkerSpec, other_than: Collection[str], unlike: Collection[str]) -> _Idle | None:
-        while idle := self._take(spec, other_than, unlike):
+    def _take_responding(
+        self, spec: WorkerSpec, other_than: Collection[str], unlike: Collection[str], apart: object | None
+    ) -> _Idle | None:
+        while idle := self._take(spec, other_than, unlike, apart):
             if idle.worker.responds():
                 return idle
             note_returned(idle.worker)
             idle.worker.kill()
         return None
 
-    def _take(self, spec: WorkerSpec, other_than: Collection[str], unlike: Collection[str]) -> _Idle | None:
-        """Take the idle worker that was used last, preferably one whose cores no other worker uses.
+    def _take(
+        self, spec: WorkerSpec, other_than: Collection[str], unlike: Collection[str], apart: object | None
+    ) -> _Idle | None:
+        """Take the idle worker that was used last, preferably one whose cores no other worker uses, then one that has
+        run something for the same use.
 
         The spare is taken only if there is no other; none if a new worker would have cores that nobody uses.
         """
@@ -266,10 +288,19 @@ class Pool:
             fitting = [
                 idle
                 for idle in self._idle
-                if idle.spec == spec and idle.worker.id not in other_than and _differs(idle.worker, unlike)
+                if idle.spec == spec
+                and idle.worker.id not in other_than
+                and _differs(idle.worker, unlike)
+                and (apart is None or idle.used in (None, apart))
             ]
-            busy = busy_cores()
-            fitting.sort(key=lambda idle: (not idle.spare, busy.isdisjoint(idle.worker.cores)))
+            busy, kinds = busy_cores(), (_SHARED, None) if apart is None else (apart,)
+            fitting.sort(
+                key=lambda idle: (
+                    not idle.spare,
+                    busy.isdisjoint(idle.worker.cores),
+                    -kinds.index(idle.used) if idle.used in kinds else -len(kinds),
+                )
+            )
             if fitting and not busy.isdisjoint(own := fitting[-1].worker.cores) and len(free_cores()) >= len(own):
                 fitting = []
             if fitting:
@@ -293,7 +324,7 @@ class Pool:
             worker.kill()  # releases its resources in the sandbox
             return None
         if not _differs(worker, unlike):
-            self._give_back(spec, worker)
+            self._give_back(spec, worker, None)
             return None
         return worker
 
@@ -312,7 +343,7 @@ class Pool:
         unclaimed = self._forget(spec, future)
         future.set_result(worker)
         if unclaimed:
-            self._keep(spec, worker, spare=spare)
+            self._keep(spec, worker, None, spare=spare)
 
     def _forget(self, spec: WorkerSpec, future: Future[Worker]) -> bool:
         """Remove a start from the list. False if a caller has already taken it and waits for it."""
@@ -322,14 +353,14 @@ class Pool:
                 return True
             return False
 
-    def _give_back(self, spec: WorkerSpec, worker: Worker) -> None:
+    def _give_back(self, spec: WorkerSpec, worker: Worker, used: object | None) -> None:
         """Take a borrowed worker back. If it has died, a spare is started at once."""
         note_returned(worker)
         if not worker.alive:
             self._spares.want(spec, at_once=True)
-        self._keep(spec, worker)
+        self._keep(spec, worker, used)
 
-    def _keep(self, spec: WorkerSpec, worker: Worker, *, spare: bool = False) -> None:
+    def _keep(self, spec: WorkerSpec, worker: Worker, used: object | None, *, spare: bool = False) -> None:
         surplus: list[Worker] = []
         with self._changed:
             if self._closed or not worker.alive:
@@ -337,7 +368,7 @@ class Pool:
             else:
                 kept_for = self._spare_seconds if spare else self._idle_seconds
                 now = time.monotonic()
-                self._idle.append(_Idle(spec, worker, now + kept_for, now + self._kept_seconds, spare))
+                self._idle.append(_Idle(spec, worker, used, now + kept_for, now + self._kept_seconds, spare))
                 alike = [idle for idle in self._idle if idle.spare == spare]
                 too_many = alike[: -1 if spare else -self._most_idle]
                 surplus += [idle.worker for idle in too_many]

@@ -2,8 +2,9 @@
 
 A package can run any code when it is imported. So the loading process is confined like a worker, and before each fork
 the supervisor checks it (`impurity`). It cannot change between check and fork: it waits in the system call that forks,
-and the supervisor lets that call continue. All workers share its Landlock domain and namespaces. They are isolated from
-each other by means that do not depend on their own behaviour:
+and the supervisor lets that call continue. All workers share its Landlock domain and its namespaces, except that each
+is the first process of its own PID namespace. They are isolated from each other by means that do not depend on their
+own behaviour:
 
 - each has its own folder with a secret name, in a folder that no worker can list;
 - the supervisor decides about signals to other processes and about changes of scheduling;
@@ -31,7 +32,7 @@ from pathlib import Path
 from autocoder_jupyter.sandbox.local import process_tree
 from autocoder_jupyter.sandbox.local.confinement import kernel_features
 from autocoder_jupyter.sandbox.local.confinement.kernel_features import ARRIVAL, call_number
-from autocoder_jupyter.sandbox.local.confinement.notices import Judge, SystemCall, Verdict, process_of
+from autocoder_jupyter.sandbox.local.confinement.notices import Judge, SystemCall, Verdict, process_of, status_of
 from autocoder_jupyter.sandbox.local.confinement.process import CannotConfine, ConfinedProcess, start, tier_named
 from autocoder_jupyter.sandbox.local.limits import Checks, WatchedWorker, WorkerBounds, is_readable
 from autocoder_jupyter.sandbox.local.messages import (
@@ -52,7 +53,8 @@ _SECONDS_APART = 0.1
 """Longest time between the end of a worker and that of the first process of its PID namespace, which kills it."""
 
 _FORK_FLAGS = (0x01200011, 0x11)
-"""CLONE_CHILD_SETTID, CLONE_CHILD_CLEARTID and SIGCHLD, or SIGCHLD alone. They share nothing with the parent."""
+"""CLONE_CHILD_SETTID, CLONE_CHILD_CLEARTID and SIGCHLD, or SIGCHLD alone. They share nothing with the parent. With
+namespaces, a worker also gets those of `APART`."""
 
 _LAYERS = 2
 """Layers of Landlock: one of the loading process, and one of the worker, without which it could reach its siblings."""
@@ -87,6 +89,7 @@ class Forks(Supervision):
         policy = order.policy
         self._checks = Checks(WorkerBounds(policy.memory, policy.disk, policy.folder), process.pid)
         self._namespaced = tier_named(policy.tier).namespaces
+        self._apart = forks.APART if self._namespaced else 0
         self._judge = Judge(process.pid, policy.processes, namespaced=self._namespaced)
         self._clone, self._arrival = map(call_number, ("clone", ARRIVAL))
         self._loaded = False
@@ -147,16 +150,20 @@ class Forks(Supervision):
         process = process_of(question.caller)
         if process == self._pid:
             return self._of_the_loading_process(question)
+        if question.call == self._clone and question.arguments[0] & forks.APART:
+            return errno.EPERM, False
         if worker := self._worker_of(process):
             return worker.judge.verdict(question)
         if question.call == self._arrival and self._coming and _parent(process) == self._pid:
+            if int(status_of(process, "CapEff")[0], 16):  # its new user namespace gave it some
+                return errno.EPERM, False
             return self._arrived(question, process)
         return (errno.EPERM, False) if self._loaded else self._judge.verdict(question)
 
     def _of_the_loading_process(self, question: SystemCall) -> Verdict | None:
         """The answer to a call of the loading process; None if it must wait."""
         if self._loaded:
-            if question.call == self._clone and question.arguments[0] in _FORK_FLAGS:
+            if question.call == self._clone and question.arguments[0] & ~self._apart in _FORK_FLAGS:
                 self._fork = question
                 return None
             return errno.EPERM, False

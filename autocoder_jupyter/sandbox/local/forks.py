@@ -14,6 +14,7 @@ from io import FileIO
 from pathlib import Path
 
 from autocoder_jupyter.sandbox.host.bundle import bundle
+from autocoder_jupyter.sandbox.local.confinement.process import tier_named
 from autocoder_jupyter.sandbox.local.messages import FORKS, Policy, Share, StartOrder
 from autocoder_jupyter.sandbox.local.process import LocalProcess, Supervisor, close_all, ends, read_line, widen
 from autocoder_jupyter.sandbox.protocol import Environment, origin_of
@@ -76,7 +77,8 @@ class LoadingProcess:
             self.supervisor = Supervisor(FORKS, order, folder.lock, [their_input])
             widen(stdin)
             with contextlib.suppress(OSError):  # an ended process is noticed by the next request for a worker
-                for piece in (bundle(), pack({"kind": "load", "threads": threads, "payload": 0})):
+                load = {"kind": "load", "threads": threads, "payload": 0}
+                for piece in (bundle(), pack({**load, "own_numbers": tier_named(policy.tier).namespaces})):
                     _write(stdin, piece)
 
     def fork(self, share: Share) -> LocalProcess:

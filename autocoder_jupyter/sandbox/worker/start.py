@@ -51,7 +51,7 @@ def main() -> None:
     if setup["kind"] == "load":
         _close(requests, data, control)
         _load(setup)
-        serve_forks()
+        serve_forks(own_numbers=setup["own_numbers"])
         requests, data, control = _take_streams()
         setup = _read_setup(requests)
     try:
@@ -144,12 +144,26 @@ RULES = 3
 
 _RESTRICT_SELF = 446
 
+APART = 0x30000000
+"""A PID namespace, and the user namespace without which nobody may create one."""
 
-def serve_forks() -> None:
-    """Fork a worker each time the supervisor needs one. Returns only in the workers."""
+_SIGCHLD, _AS_FORK = 0x11, 0x01200011
+_PR_GET_TID_ADDRESS = 40
+_CAPABILITY_VERSION_3 = 0x20080522
+
+
+def serve_forks(*, own_numbers: bool) -> None:
+    """Fork a worker each time the supervisor needs one. Returns only in the workers.
+
+    With `own_numbers`, each worker has a PID namespace of its own: in a common one, the next number of a process would
+    tell how many processes and threads the other workers have started.
+    """
     _report_arrival()
-    while _fork():
+    fork = _fork_apart if own_numbers else _fork
+    while fork():
         _reap_children()
+    if own_numbers:
+        _drop_capabilities()
     os.setsid()
     lockdown.die_with_parent()
     _report_arrival()
@@ -162,6 +176,29 @@ def _fork() -> int:
         return os.fork()
     except OSError:
         return -1
+
+
+def _fork_apart() -> int:
+    """The same, but the child is the first process of a new PID namespace."""
+    python, place = ctypes.pythonapi, ctypes.c_long()
+    clone = lockdown.number_of("clone", os.uname().machine)
+    # The C library keeps the number of a thread, and a fork must update it.
+    ctypes.CDLL(None).prctl(_PR_GET_TID_ADDRESS, ctypes.byref(place), 0, 0, 0)
+    flags = (_AS_FORK if place.value else _SIGCHLD) | APART
+    python.PyOS_BeforeFork()
+    pid = int(ctypes.PyDLL(None).syscall(*map(ctypes.c_long, (clone or -1, flags, 0, 0, place.value, place.value))))
+    if pid:
+        python.PyOS_AfterFork_Parent()
+    else:
+        python.PyOS_AfterFork_Child()
+    return pid
+
+
+def _drop_capabilities() -> None:
+    """Drop those that a new user namespace gives to its first process. The supervisor checks it."""
+    header = _CAPABILITY_VERSION_3.to_bytes(4, "little") + bytes(4)
+    capset = lockdown.number_of("capset", os.uname().machine)
+    ctypes.CDLL(None).syscall(ctypes.c_long(capset or -1), header, bytes(24))
 
 
 def _report_arrival() -> None:

@@ -112,6 +112,44 @@ def test_two_borrowers_at_a_time_get_two_workers(pool: Pool) -> None:
         assert one is not other
 
 
+def test_what_runs_apart_gets_no_worker_that_may_have_been_given_data(pool: Pool, sandbox: CountingSandbox) -> None:
+    one, other = object(), object()
+    with pool.lease(SPEC) as shared:
+        pass
+    with pool.lease(SPEC, apart=one) as clean:
+        assert clean is not shared
+    with pool.lease(SPEC, apart=other) as third:
+        assert third not in (shared, clean)
+    for _ in range(2):
+        with pool.lease(SPEC, apart=one) as again:
+            assert again is clean
+        with pool.lease(SPEC) as again:
+            assert again is shared
+    with pool.lease(SPEC), pool.lease(SPEC), pool.lease(SPEC):  # starts none, and gives data to all
+        assert len(sandbox.started) == 3
+    with pool.lease(SPEC, apart=one) as fresh:
+        assert fresh is sandbox.started[3]
+
+
+def test_a_worker_that_was_ended_or_cancelled_with_data_stays_with_data(pool: Pool) -> None:
+    with pytest.raises(ValueError), pool.lease(SPEC) as shared:
+        raise ValueError
+    with pool.lease(SPEC, apart=1) as clean:
+        assert clean is not shared
+
+
+def test_workers_that_run_apart_are_started_ahead_beside_those_that_were_given_data(
+    pool: Pool, sandbox: CountingSandbox
+) -> None:
+    with pool.lease(SPEC), pool.lease(SPEC), pool.lease(SPEC):
+        pass
+    pool.warm(SPEC, count=3, apart=1)
+    for _ in range(5):
+        sandbox.starting.acquire()
+    with pool.lease(SPEC, apart=1), pool.lease(SPEC, apart=1):
+        assert len(sandbox.started) == 5
+
+
 def test_a_worker_is_not_shared_over_environments_limits_or_network(pool: Pool, sandbox: CountingSandbox) -> None:
     for environment, limits, network in (
         (ENVIRONMENT, LIMITS, False),

@@ -164,6 +164,7 @@ ATTACKS = {
     "list its files": "os.listdir(f'/proc/{pid}/fd')",
     "have its streams": "check(arrive())",
     "fork for it": "check(libc.syscall(56, 0x8011, 0, 0, 0, 0))",
+    "fork with namespaces": "check(libc.syscall(56, 0x30000011, 0, 0, 0, 0))",
     "share its namespaces anew": "check(libc.syscall(272, 0x10000000))",
 }
 
@@ -365,6 +366,20 @@ def test_siblings_have_folders_and_chance_of_their_own(workers: list[Worker]) ->
     assert not set(say(one, drawn).split()) & set(say(sibling, drawn).split())
     folders = [Path(say(worker, "return os.getcwd()")).parents[1] for worker in (one, sibling)]
     assert folders[0] != folders[1]
+
+
+def test_the_number_of_a_process_tells_nothing_of_a_sibling(
+    workers: list[Worker],
+) -> None:
+    """One that was given data may run beside one whose answers a model is told."""
+    if trial.tier_trial(_start_trial).probe().tier == "landlock":
+        pytest.skip("there are no namespaces here")
+    one, _, sibling = workers
+    number = "import os; return str(os.getpid())"
+    busy = "import threading; [(t := threading.Thread(target=int), t.start(), t.join()) for _ in range(471)]; return ''"
+    first, second = (int(say(one, number)) for _ in range(2))
+    say(sibling, busy)
+    assert int(say(one, number)) - second == second - first
 
 
 TRESPASS = """

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from autocoder_jupyter.sandbox.worker import lockdown
 from autocoder_jupyter.sandbox.worker.lockdown import ASK, Rule, compile_filter, worker_rules
+from autocoder_jupyter.sandbox.worker.start import APART
 
 # System calls
 #
@@ -116,6 +117,8 @@ def filter_rules(
     """The rules for a worker."""
     alone = namespaces and not siblings
     return (
+        # A loading process forks workers that have a PID namespace of their own.
+        *((Rule("clone", ASK, argument=0, all_bits=APART),) if siblings and namespaces else ()),
         *worker_rules(network=network),
         *_always_denied(network=network),
         Rule(ARRIVAL, ASK if siblings else _ENOSYS),

@@ -189,7 +189,7 @@ class Judge:
 
     def _inside(self, task: int, field: str) -> int:
         """An id of a task in the worker's namespace. The line has one for each namespace, the innermost last."""
-        return int(_status(task, field)[-1 if self._namespaced else 0])
+        return int(status_of(task, field)[-1 if self._namespaced else 0])
 
 
 def numbers_of(calls: Sequence[str]) -> set[int]:
@@ -205,10 +205,11 @@ def numbers_of(calls: Sequence[str]) -> set[int]:
 
 def process_of(task: int) -> int:
     """The process to which a thread belongs."""
-    return int(_status(task, "Tgid")[0])
+    return int(status_of(task, "Tgid")[0])
 
 
-def _status(task: int, field: str) -> list[bytes]:
+def status_of(task: int, field: str) -> list[bytes]:
+    """The values of one line of the status of a process or thread."""
     for line in process_tree.content(f"/proc/{task}/status").splitlines():
         name, _, values = line.partition(b":")
         if name == field.encode():
