@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import ast
 import builtins
+import importlib.machinery
 import itertools
 import keyword
 import re
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator
+import tomllib
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from autocoder_jupyter.calls.function import Function
@@ -72,9 +75,30 @@ FIGURES = "figures_as_data.py"
 
 _MOST_OF_A_BEGINNING = 30_000
 _FOUND_BY_NAME = frozenset(
-    {"conftest", "sitecustomize", "usercustomize", "pluggy", "iniconfig", "packaging", "pygments", "colorama", "py"}
+    {
+        "conftest",
+        "sitecustomize",
+        "usercustomize",
+        "pluggy",
+        "iniconfig",
+        "packaging",
+        "pygments",
+        "colorama",
+        "py",
+        "_pytest",
+    }
 )
 """Modules that pytest or Python import because of their name."""
+
+_NEVER_IMPORTED = frozenset({"test", "idlelib", "turtle", "turtledemo", "this", "antigravity", "solution"})
+"""Names in `_modules_of` that no program imports without being asked to, and that folders may well have."""
+
+_MODULE_ENDINGS = tuple(importlib.machinery.all_suffixes())
+_COMPILED, _UNCHECKED = "__pycache__", 1
+_SOURCES = frozenset({"index", "index-url", "extra-index-url", "find-links", "index-strategy", "sources"})
+
+PYTEST = "python -IB -m pytest -c /dev/null --rootdir . -p no:cacheprovider --noconftest --import-mode=append {}"
+"""The command for exported tests. It takes no settings, and no modules but those that are installed or exported."""
 
 _ALWAYS_NEEDED = frozenset({"numpy", "pandas", "pyarrow"})
 """Packages that the command line needs, in addition to those that the code imports."""
@@ -98,26 +122,85 @@ def export(report: Report, function: Function, path: Path, *, tests: bool = True
         draws = any(spec.whole == "Figure" for spec in function.outputs)
         tested = without_metadata(source, report.name)
         how = (
-            f"#   uv run --no-project --python {'.'.join(map(str, version))} --with pytest "
-            f"--with-requirements {path.name} python -m pytest test_{path.name}"
+            f"#   uv run --no-config --no-project --python {'.'.join(map(str, version))} --with pytest "
+            f"--with-requirements {path.name} {PYTEST.format(f'test_{path.name}')}"
         )
         written[f"test_{path.name}"] = tests_for(tested, path.stem, how, passed=not function.unverified, draws=draws)
         if draws:
             written[FIGURES] = figures_as_data()
     with writing(f"The script of {report.name}", path):
         files = Folder(path.parent)  # it does not follow an existing link
+        _require_first(files, written, function, report.tests)
         for name in written:
             require_own(files, name)
-        for name, text in written.items():
-            files.write(name, text.encode())
+        files.write_all({name: text.encode() for name, text in written.items()})
     return path
+
+
+def _require_first(files: Folder, written: Iterable[str], function: Function, tests: str) -> None:
+    """Refuse a folder where Python, pytest or uv would take something else first: a package of the same name, a module
+    of a library, a `conftest.py`, settings of uv.
+    """
+    stems = {name.removesuffix(".py") for name in written}
+    for name in files.names(""):
+        stem, _, ending = name.partition(".")
+        is_module = f".{ending}".endswith(_MODULE_ENDINGS) if ending else _is_package(files, name)
+        if stem in stems:
+            is_taken = (files.is_folder(name) or is_module) and name not in written
+        else:
+            is_taken = is_module and stem in _modules_of(function, tests) - _NEVER_IMPORTED
+        if is_taken:
+            raise InvalidRequest(
+                f"{visible(str(files.root / name))} would be imported in the place of a module that the script needs.",
+                why="Python looks for modules in the folder of a script first.",
+                hint="Choose another folder, or move that away.",
+            )
+        if name == _COMPILED:
+            _require_no_compiled(files, stems)
+    for folder in (files.root.absolute(), *files.root.absolute().parents):
+        if settings := _steers_uv(folder):
+            raise InvalidRequest(
+                f"{visible(str(settings))} decides from where `uv run` installs the packages of a script below it.",
+                hint="Choose another folder, or move that file away.",
+            )
+
+
+def _is_package(files: Folder, name: str) -> bool:
+    return any(one.partition(".")[0] == "__init__" for one in files.names(name))
+
+
+def _require_no_compiled(files: Folder, stems: Collection[str]) -> None:
+    """Refuse compiled files of these modules that Python does not compare with the source."""
+    for name in files.names(_COMPILED):
+        if name.partition(".")[0] in stems:
+            path = f"{_COMPILED}/{name}"
+            try:
+                flags = int.from_bytes(files.read_bytes(path)[4:8], "little")
+            except OSError:
+                flags = _UNCHECKED
+            if flags == _UNCHECKED:
+                raise InvalidRequest(
+                    f"{visible(str(files.root / path))} would be run in the place of the script.",
+                    hint="Choose another folder, or move that file away.",
+                )
+
+
+def _steers_uv(folder: Path) -> Path | None:
+    """The file in a folder with settings of uv about the sources of packages."""
+    if (folder / "uv.toml").is_symlink() or (folder / "uv.toml").exists():
+        return folder / "uv.toml"
+    with suppress(OSError, ValueError):
+        settings = tomllib.loads(Folder(folder).read_text("pyproject.toml")).get("tool", {}).get("uv", {})
+        if _SOURCES & settings.keys():
+            return folder / "pyproject.toml"
+    return None
 
 
 def require_own(files: Folder, name: str) -> None:
     """Refuse to replace a file that no export wrote: it may be the user's work. A link is replaced."""
     path = files.root / name
     is_file = files.exists(name) and not path.is_symlink() and not path.is_dir()
-    if is_file and not _is_of_export(files, name):
+    if is_file and not is_of_export(files, name):
         raise InvalidRequest(
             f"{path} exists, and no export wrote it.",
             why="An export would replace it.",
@@ -125,7 +208,7 @@ def require_own(files: Folder, name: str) -> None:
         )
 
 
-def _is_of_export(files: Folder, name: str) -> bool:
+def is_of_export(files: Folder, name: str) -> bool:
     """Whether an export wrote a file, or it is empty. What cannot be read, for instance a FIFO, is the user's."""
     try:
         content = files.read_bytes(name)
@@ -322,10 +405,15 @@ def require_importable(path: Path, function: Function, tests: str = "") -> None:
     if not stem.isidentifier() or keyword.iskeyword(stem):
         suggestion = re.sub(r"\W", "_", stem) + "_" * keyword.iskeyword(stem)
         raise InvalidRequest(f"{path.name} cannot be imported by its tests.", hint=f"Call it {suggestion}.py.")
+    if stem in _modules_of(function, tests):
+        raise InvalidRequest(f"{path.name} would hide the module {stem} that it needs.", hint=f"Call it my_{stem}.py.")
+
+
+def _modules_of(function: Function, tests: str) -> frozenset[str]:
+    """The modules that the function or its tests may import."""
     locked = {name_of(line).replace("-", "_").lower() for line in function.environment.lock}
     imported = _imported(readable(function.code, function.name)) | _imported(readable(tests, function.name))
-    if stem in sys.stdlib_module_names | imported | locked | _FOUND_BY_NAME:
-        raise InvalidRequest(f"{path.name} would hide the module {stem} that it needs.", hint=f"Call it my_{stem}.py.")
+    return sys.stdlib_module_names | imported | locked | _FOUND_BY_NAME
 
 
 def _imported(code: str) -> set[str]:

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import json
 import re
+import secrets
+import shutil
 import textwrap
 from collections.abc import Mapping
 from pathlib import Path
@@ -27,14 +29,14 @@ from autocoder_jupyter.tasks import export
 from autocoder_jupyter.tasks.command_line import command_line, functions, literal, recorded_tables
 from autocoder_jupyter.tasks.export import readable
 from autocoder_jupyter.types import Report
-from autocoder_jupyter.untrusted.folder import Folder
+from autocoder_jupyter.untrusted.folder import Folder, is_staged
 from autocoder_jupyter.untrusted.visible import visible
 
 _NAME = re.compile(r"[A-Za-z](?:[A-Za-z0-9_]*[A-Za-z0-9])?")
 """A name that a package can have on every index."""
 
-_STEERING = ("hatch.toml", "uv.toml")
-"""Files beside `pyproject.toml` that decide which code runs, or which index is asked, when the package is installed."""
+_CACHES = ("__pycache__", ".pytest_cache")
+"""Folders that Python and pytest make. Compiled files are run in the place of a module."""
 
 _NEEDED = frozenset({"numpy", "pandas", "pyarrow"})
 _PANDERA = "pandera>=0.24"
@@ -49,8 +51,8 @@ def export_package(
     """Write the package into a folder, which is created if it does not exist.
 
     Raises:
-        InvalidRequest: the name cannot be that of a package, a file in the folder was not written by an export, or the
-            folder cannot be written.
+        InvalidRequest: the name cannot be that of a package, something in the folder was not written by an export, or
+            the folder cannot be written.
     """
     name, folder = report.name, folder.expanduser()
     if not _NAME.fullmatch(name):
@@ -67,8 +69,8 @@ def export_package(
     if tests and report.tests:
         draws = any(spec.whole == "Figure" for spec in function.outputs)
         source = export.without_metadata(readable(report.tests, name), name)
-        how = (
-            "#   uv run --no-project --with pytest --with . --with-requirements constraints.txt python -m pytest tests"
+        how = "#   uv run --no-config --no-project --with pytest --with . --with-requirements constraints.txt " + (
+            export.PYTEST.format("tests")
         )
         written[f"tests/test_{name}.py"] = export.tests_for(
             source, f"{name}.solution", how, passed=not function.unverified, draws=draws
@@ -76,24 +78,46 @@ def export_package(
         if draws:
             written[f"tests/{export.FIGURES}"] = export.figures_as_data()
     with writing(f"The package of {name}", folder):
-        files = Folder(folder)
-        for path in _STEERING:
-            _require_absent(files, path)
-        for path in written:
-            export.require_own(files, path)
-        for path, text in written.items():
-            files.write(path, text.encode())
+        _write(folder, {path: text.encode() for path, text in written.items()})
     return folder
 
 
-def _require_absent(files: Folder, name: str) -> None:
-    """Refuse a file of somebody else that would take part in the installation of the package."""
-    if files.exists(name):
-        raise InvalidRequest(
-            f"{visible(str(files.root / name))} exists, and no export wrote it.",
-            why="It decides what runs, or which index is asked, when the package is installed.",
-            hint="Choose another folder, or move that file away.",
-        )
+def _write(folder: Path, written: Mapping[str, bytes]) -> None:
+    """Write the files. A new folder gets its name when all are in it."""
+    files = Folder(folder)
+    if folder.is_symlink() or folder.exists():
+        _require_exports(files)
+        for path in written:
+            export.require_own(files, path)
+        files.write_all(written)
+        return
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    staged = folder.with_name(f".{folder.name}.{secrets.token_hex(8)}")
+    try:
+        Folder(staged).write_all(written)
+        staged.rename(folder)
+    except BaseException:
+        shutil.rmtree(staged, ignore_errors=True)
+        raise
+
+
+def _require_exports(files: Folder, within: str = "") -> None:
+    """Refuse a folder with anything that no export wrote: Python, pip or uv may take it before a file of the package.
+
+    Python does so with a folder `solution` beside `solution.py`, and with its compiled files; pip with `hatch.toml`.
+    """
+    for name in files.names(within):
+        path = f"{within}/{name}" if within else name
+        if files.is_folder(path) and name not in _CACHES:
+            _require_exports(files, path)
+        elif not (is_staged(name) or export.is_of_export(files, path)):
+            where = visible(str(files.root / path))
+            raise InvalidRequest(
+                f"{where} exists, and no export wrote it.",
+                why="A package is written only into a new folder, or over an earlier export: of other files, Python or "
+                "pip might take one in the place of a file of the package.",
+                hint=f"Remove {where}." if name in _CACHES else "Choose another folder, or move that file away.",
+            )
 
 
 def _require_own_name(name: str) -> None:
@@ -172,7 +196,11 @@ def _toml(text: str) -> str:
 
 def _readme(report: Report, about: str) -> str:
     provenance = "\n".join(f"    {line.removeprefix('#').removeprefix(' ')}".rstrip() for line in about.splitlines())
-    use = ["    pip install .            # or: uv pip install . -c constraints.txt", f"    {report.name} --help", ""]
+    use = [
+        "    pip install .            # or: uv pip install --no-config . -c constraints.txt",
+        f"    {report.name} --help",
+        "",
+    ]
     used = ["```python", f"from {report.name} import {report.name}", "```"]
     return "\n".join([f"# {report.name}", "", provenance.strip("\n"), "", *use, *used]) + "\n"
 

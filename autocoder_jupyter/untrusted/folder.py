@@ -17,7 +17,7 @@ import secrets
 import shutil
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
@@ -133,6 +133,44 @@ class Folder:
                 _unlink(place, staged)
                 raise
 
+    def write_all(self, files: Mapping[str, bytes]) -> None:
+        """Write files, or none of them: all are on disk under other names before the first gets its own. After an
+        error, new files and new folders are removed, and those that were replaced stay replaced.
+        """
+        with contextlib.ExitStack() as opened, contextlib.ExitStack() as undo:
+            staged: list[tuple[int | Path, str, str]] = []
+            for path, content in files.items():
+                for folder in _parents(path):
+                    if not self.exists(folder):
+                        self.make_folder(folder)
+                        undo.callback(self._remove_empty, folder)
+                place, name = opened.enter_context(self._parent(path, make=True))
+                other = f".{name}.{secrets.token_hex(8)}"
+                descriptor = _open(place, other, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+                undo.callback(_unlink, place, other)
+                with os.fdopen(descriptor, "wb") as file:
+                    file.write(content)
+                    file.flush()
+                    os.fsync(descriptor)
+                staged.append((place, other, name))
+            for place, other, name in staged:
+                try:
+                    _look(place, name)
+                except FileNotFoundError:
+                    undo.callback(_unlink, place, name)
+                _rename(place, other, name)
+            for place, _, name in staged:
+                _sync(place)
+                _remove_staged(place, name)
+            undo.pop_all()
+
+    def _remove_empty(self, path: str) -> None:
+        with contextlib.suppress(OSError), self._parent(path) as (place, name):
+            if isinstance(place, int):
+                os.rmdir(name, dir_fd=place)
+            else:
+                (place / name).rmdir()
+
     def set_aside(self, path: str) -> str:
         """Rename a file, so that its content is kept."""
         with self._parent(path) as (place, name):
@@ -247,6 +285,12 @@ class Folder:
             yield place
 
 
+def _parents(path: str) -> list[str]:
+    """The folders of a path, the outermost first."""
+    parts = path.split("/")[:-1]
+    return ["/".join(parts[: number + 1]) for number in range(len(parts))]
+
+
 def _checked(name: str, path: str) -> str:
     if name in ("", ".", "..") or "\0" in name or (os.name == "nt" and set(name) & set('\\:*?"<>|')):
         raise Refused("its path leads outside", path)
@@ -291,6 +335,12 @@ def _open(place: int | Path, name: str, flags: int) -> int:
 
 def _look(place: int | Path, name: str) -> os.stat_result:
     return os.stat(name, dir_fd=place, follow_symlinks=False) if isinstance(place, int) else os.lstat(place / name)
+
+
+def is_staged(name: str) -> bool:
+    """Whether a killed process may have left a file of this name, which it was about to write."""
+    head, _, tail = name.rpartition(".")
+    return head.startswith(".") and len(head) > 1 and _STAGED.fullmatch(tail) is not None
 
 
 def _remove_staged(place: int | Path, name: str) -> None:

@@ -712,3 +712,80 @@ def test_a_dict_with_an_int_of_5000_digits_is_written_by_the_script(report: Any,
     done = here(written(report(code, (), (OutputSpec(name="facts", type="dict"),)), tmp_path / "facts.py"))
     assert done.returncode == 0, done.stderr
     assert "1" + "0" * 4999 in done.stdout
+
+
+@pytest.mark.parametrize(
+    "taken",
+    [
+        "growth/__init__.py",
+        "growth/run.py",
+        "test_growth/__init__.py",
+        "growth.abi3.so",
+        "conftest.py",
+        "pytest.py",
+        "pandas/__init__.py",
+        "json.py",
+        "uv.toml",
+        "../uv.toml",
+        "../pyproject.toml",
+        "__pycache__/growth.cpython-311.pyc",
+    ],
+)
+def test_what_would_be_taken_in_the_place_of_the_script_or_its_modules_is_refused(
+    growth: Report, tmp_path: Path, taken: str
+) -> None:
+    place = tmp_path / "project" / "scripts"
+    place.mkdir(parents=True)
+    (place / taken).parent.mkdir(exist_ok=True)
+    source = "[tool.uv]\nindex-url = 'https://example.org'\n"
+    (place / taken).write_bytes(b"\0\0\0\0\1\0\0\0" if taken.endswith(".pyc") else source.encode())
+    before = sorted(place.rglob("*"))
+    with pytest.raises(InvalidRequest, match=r"in the place of|decides from where|no export wrote it"):
+        written(growth, place / "growth.py")
+    assert sorted(place.rglob("*")) == before
+
+
+def test_other_files_of_a_project_are_no_hindrance(growth: Report, tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool.uv]\ndev-dependencies = []\n")
+    (tmp_path / "notebook.ipynb").write_text("{}")
+    for folder in ("test", "types", "data"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "test" / "__init__.py").write_text("")
+    (tmp_path / "helpers.py").write_text("")
+    assert written(growth, tmp_path / "growth.py").exists()
+
+
+def test_the_command_for_the_tests_takes_nothing_of_the_folder(growth: Report, tmp_path: Path) -> None:
+    written(growth, tmp_path / "growth.py")
+    line = next(line for line in (tmp_path / "test_growth.py").read_text().splitlines() if "uv run" in line)
+    uv, _, command = line.partition(" python ")
+    assert "--no-config" in uv
+    for name in ("conftest.py", "pytest.py", "pandas.py", "pluggy.py"):
+        (tmp_path / name).write_text("raise SystemExit('taken')\n")
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --version\n")
+    before = {*tmp_path.iterdir(), tmp_path / ".benchmarks"}  # of a plugin that is installed here
+    done = subprocess.run([sys.executable, *command.split()], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert "1 passed" in done.stdout, done.stdout + done.stderr
+    assert before.issuperset(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("step", [*range(1, 7)])
+def test_an_interrupted_export_leaves_nothing(
+    growth: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
+    (tmp_path / "mine.txt").write_text("mine")
+    steps = iter(range(1, 100))
+
+    def interrupted(function: Any) -> Any:
+        def call(*arguments: Any, **options: Any) -> Any:
+            if next(steps) == step:
+                raise KeyboardInterrupt
+            return function(*arguments, **options)
+
+        return call
+
+    monkeypatch.setattr(os, "replace", interrupted(os.replace))
+    monkeypatch.setattr(os, "fsync", interrupted(os.fsync))
+    with pytest.raises(KeyboardInterrupt):
+        written(growth, tmp_path / "growth.py")
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]

@@ -235,21 +235,70 @@ def test_no_file_of_a_package_is_written_through_a_link(growth: Report, tmp_path
     assert outside.read_text() == "mine" if outside.is_file() else not list(outside.iterdir())
 
 
-@pytest.mark.parametrize("name", ["hatch.toml", "uv.toml"])
-@pytest.mark.parametrize("kind", ["file", "link"])
-def test_a_file_that_would_steer_the_installation_is_refused(
-    growth: Report, tmp_path: Path, name: str, kind: str
+@pytest.mark.parametrize(
+    "there",
+    [
+        "hatch.toml",
+        "uv.toml",
+        "notes.txt",
+        ".git/config",
+        "src/growth/solution/__init__.py",
+        "src/growth/solution.abi3.so",
+        "src/growth/__pycache__/solution.cpython-311.pyc",
+        "src/pandas/__init__.py",
+        "tests/conftest.py",
+    ],
+)
+@pytest.mark.parametrize("kind", ["file", "link", "export before"])
+def test_a_folder_with_anything_that_no_export_wrote_is_refused(
+    growth: Report, tmp_path: Path, there: str, kind: str
 ) -> None:
-    """A cloned folder may have one: `hatch.toml` with a hook runs code of that folder while pip builds the package."""
+    """`hatch.toml` with a hook runs code of that folder while pip builds the package, for instance."""
     made = tmp_path / "made"
-    made.mkdir()
-    if kind == "link":
-        (made / name).symlink_to(tmp_path / "nothing")
-    else:
-        (made / name).write_text('[build.hooks.custom]\npath = "theirs.py"\n')
-    with pytest.raises(InvalidRequest, match=f"{name} exists, and no export wrote it"):
+    if kind == "export before":
         packaged(growth, made)
-    assert [path.name for path in made.iterdir()] == [name]
+    (made / there).parent.mkdir(parents=True, exist_ok=True)
+    if kind == "link":
+        (made / there).symlink_to(tmp_path / "nothing")
+    else:
+        (made / there).write_text('[build.hooks.custom]\npath = "theirs.py"\n')
+    before = {path: path.is_file() and path.read_bytes() for path in made.rglob("*")}
+    with pytest.raises(InvalidRequest, match="exists, and no export wrote it"):
+        packaged(growth, made)
+    assert {path: path.is_file() and path.read_bytes() for path in made.rglob("*")} == before
+
+
+def test_an_earlier_export_and_an_empty_folder_are_written_over(growth: Report, tmp_path: Path) -> None:
+    (tmp_path / "made").mkdir()
+    for _ in range(2):
+        packaged(growth, tmp_path / "made")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["made"]
+    assert not [path for path in (tmp_path / "made").rglob("*") if path.name.startswith(".")]
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+@pytest.mark.parametrize("step", [*range(1, 40, 3)])
+def test_an_interrupted_export_leaves_nothing(
+    growth: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int, is_there: bool
+) -> None:
+    steps, made = iter(range(1, 1000)), tmp_path / "made"
+    if is_there:
+        made.mkdir()
+
+    def interrupted(function: Any) -> Any:
+        def call(*arguments: Any, **options: Any) -> Any:
+            if next(steps) == step:
+                raise KeyboardInterrupt
+            return function(*arguments, **options)
+
+        return call
+
+    for name in ("replace", "fsync", "mkdir", "open"):
+        monkeypatch.setattr(os, name, interrupted(getattr(os, name)))
+    with pytest.raises(KeyboardInterrupt):
+        packaged(growth, made)
+    monkeypatch.undo()
+    assert list(tmp_path.rglob("*")) == [made] * is_there
 
 
 @pytest.mark.slow
