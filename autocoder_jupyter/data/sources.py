@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import os
+import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -333,10 +334,22 @@ def duckdb_reader(relation: Any, rows: int) -> Any:
     return relation.fetch_record_batch(rows)
 
 
+def duckdb_query(relation: Any, query: str, table: Any = None) -> Any:
+    """The relation of a query, in the connection of a relation.
+
+    Both have names that nobody else has: a view of the connection is found before a variable. A variable is looked up
+    in the calling frame, so that is one with nothing else in it. `{relation}` and `{table}` stand for them in the
+    query; a table is one of PyArrow, or a dataset.
+    """
+    names = {"relation": f"_{secrets.token_hex(16)}", "table": f"_{secrets.token_hex(16)}"}
+    variables = {"query": relation.query, "name": names["relation"], "text": query.format(**names)}
+    return eval("query(name, text)", {**variables, names["table"]: table})
+
+
 def _sample_duckdb(value: Any, wanted: int, of: int) -> tuple[Rows, bool]:
     percent = 100 * fraction(wanted, of)
-    query = f"SELECT * FROM _autocode_source USING SAMPLE {percent:.12f} PERCENT (bernoulli, {SEED})"
-    return _tables(duckdb_reader(value.query("_autocode_source", query), BATCH_ROWS)), True
+    query = f"SELECT * FROM {{relation}} USING SAMPLE {percent:.12f} PERCENT (bernoulli, {SEED})"
+    return _tables(duckdb_reader(duckdb_query(value, query), BATCH_ROWS)), True
 
 
 def _tables(batches: Iterable[Any]) -> Iterator[Any]:

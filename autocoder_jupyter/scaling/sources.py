@@ -20,6 +20,7 @@ import pandas as pd
 from autocoder_jupyter.data.capture import restored
 from autocoder_jupyter.data.sampling import MOST_COLUMNS
 from autocoder_jupyter.data.sources import (
+    duckdb_query,
     duckdb_reader,
     duckdb_schema,
     ibis_schema,
@@ -523,11 +524,11 @@ def _duckdb(value: Any) -> TableSource:
         return (pyarrow.Table.from_batches([batch]) for batch in duckdb_reader(chosen, BATCH_ROWS))
 
     def like(answer: Any) -> Any:
-        _autocode_answer = _held(answer, "DuckDB")
-        try:  # a relation of the same connection, so that both can be joined; it reads the variable by its name
-            return value.query("_autocode_source", "SELECT * FROM _autocode_answer")
+        held = _held(answer, "DuckDB")
+        try:  # a relation of the same connection, so that both can be joined
+            return duckdb_query(value, "SELECT * FROM {table}", held)
         except duckdb.Error:  # the connection may not read variables, or is closed
-            return duckdb.from_arrow(_autocode_answer)
+            return duckdb.from_arrow(held)
 
     return _of_engine(_plain(duckdb_schema(value)), tables, like)
 

@@ -253,6 +253,21 @@ def test_the_answer_of_a_relation_can_be_joined_with_its_tables(built: Build) ->
     assert database.execute("SELECT table_name FROM duckdb_tables()").fetchall() == [("shops",)]
 
 
+def test_no_view_and_no_variable_of_the_person_is_taken_for_an_object_of_ours(
+    built: Build,
+) -> None:
+    database = duckdb.connect()
+    database.register("sales", TABLE)
+    names = ("_autocode_answer", "_autocode_source", "held", "answer", "relation", "name")
+    for name in names:
+        database.execute(f"CREATE VIEW {name} AS SELECT 'mine' AS shop, 0 AS units")
+    answer = built(BY_GROUPS, {"sales": SAMPLE}, known=BY_SHOP).over(database.table("sales"))
+    found = answer.df()
+    assert len(found) == 40 and "mine" not in set(found["shop"])
+    views = database.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall()
+    assert {name for (name,) in views} == {*names, "sales"}
+
+
 def test_what_is_wrong_with_a_query_is_said(built: Build, tmp_path: Path) -> None:
     growth = built(BY_GROUPS, {"sales": SAMPLE}, known=BY_SHOP)
     lazy = TABLE.pipe(pl.from_pandas).lazy()
