@@ -16,9 +16,10 @@ import pytest
 
 from autocoder_jupyter import AutoCoderAgent
 from autocoder_jupyter.agent.arguments import build_request, folder_name
-from autocoder_jupyter.agent.place import journal_root
+from autocoder_jupyter.agent.place import journal_root, places
 from autocoder_jupyter.agent.settings import agent_config
 from autocoder_jupyter.concurrency import background
+from autocoder_jupyter.engine.prepare import prepare
 from autocoder_jupyter.errors import AuthenticationFailed, InvalidRequest
 from autocoder_jupyter.request import AgentConfig
 from autocoder_jupyter.run.events import Finished
@@ -386,3 +387,22 @@ def test_examples_and_own_tests_are_taken_as_they_are_now() -> None:
 def test_examples_and_own_tests_that_cannot_be_are_refused(arguments: dict[str, Any], words: str) -> None:
     with pytest.raises(InvalidRequest, match=words):
         build_request("x", name="x", **arguments)
+
+
+def test_a_mark_of_another_user_makes_no_root_of_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    work = tmp_path / "shared" / "work"
+    work.mkdir(parents=True)
+    (tmp_path / "shared" / ".git").mkdir()
+    monkeypatch.chdir(work)
+    monkeypatch.setattr("autocoder_jupyter.agent.place._owner", lambda path: 4711 if path.name == ".git" else None)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000, raising=False)
+    assert all(place.parent != tmp_path / "shared" for place in places())
+    monkeypatch.setattr("autocoder_jupyter.agent.place._owner", lambda path: 1000 if path.exists() else None)
+    assert any(place.parent == tmp_path / "shared" for place in places())
+
+
+@pytest.mark.parametrize("name", ["__builtins__", "__name__"])
+def test_a_name_of_pythons_own_is_no_input(name: str) -> None:
+    request = build_request("Sum.", "total", samples={name: pd.DataFrame({"a": [1]})})
+    with pytest.raises(InvalidRequest, match=f"'{name}' cannot be the name of an input"):
+        prepare(request, AgentConfig())

@@ -342,3 +342,14 @@ def test_it_takes_the_place_of_a_link_and_leaves_what_the_link_points_at(tmp_pat
     PICTURE.save(tmp_path / "chart.png")
     assert (tmp_path / "start file").read_text() == "mine"
     assert (tmp_path / "chart.png").read_bytes() == PICTURE.png
+
+
+@pytest.mark.parametrize("side", ["100000000", "1e9", " 99999 ", "0x5f5e100", 100_000, "-1"])
+@pytest.mark.parametrize("in_template", [False, True])
+def test_a_figure_of_plotly_that_is_too_large_is_not_drawn_however_its_size_is_written(
+    side: Any, in_template: bool
+) -> None:
+    for name in ("width", "height"):
+        layout = {"template": {"layout": {name: side}}} if in_template else {name: side}
+        assert chart_bundle("plotly", {"data": [], "layout": layout}) == {}
+    assert chart_bundle("plotly", {"data": [], "layout": {"width": "700", "height": 400}})

@@ -27,13 +27,26 @@ def places() -> tuple[Path, ...]:
     found = dict.fromkeys(start / FOLDER for start in starts)
     for start in starts:
         above = (start, *start.parents)
-        root = next((number for number, folder in enumerate(above) if _is_root(folder)), 0)
+        root = next((number for number, folder in enumerate(above) if _is_root(folder, start)), 0)
         found |= dict.fromkeys(folder / FOLDER for folder in above[: root + 1])
     return tuple(found)
 
 
-def _is_root(folder: Path) -> bool:
-    return any((folder / mark).exists() for mark in (".git", "pyproject.toml"))
+def _is_root(folder: Path, start: Path) -> bool:
+    """Whether this is the root of a project. A mark of another user counts only if the folder in it is theirs too:
+    anybody can make one in a folder like `/tmp`.
+    """
+    own = os.geteuid() if hasattr(os, "geteuid") else 0
+    owners = {_owner(folder / mark) for mark in (".git", "pyproject.toml")} - {None}
+    return bool(owners & {own, _owner(start)})
+
+
+def _owner(path: Path) -> int | None:
+    """The user id of the owner; None if there is nothing."""
+    try:
+        return path.lstat().st_uid
+    except OSError:
+        return None
 
 
 def _notebook_folder() -> Path | None:

@@ -328,6 +328,8 @@ def _read_masked(note: Mapping[str, Any], source: ArrowReader) -> Any:
     if note["dtype"] not in _MASKED:
         raise Corrupt(f"{note['dtype']!r} is not a nullable dtype")
     array = source.take(note["at"])
+    if note["dtype"] == "boolean":
+        source.count_unbacked(len(array))  # eight of them come in one byte
     mask = array.is_null().to_numpy(zero_copy_only=False)
     if note["dtype"] == "boolean":
         if array.type != pa.bool_():

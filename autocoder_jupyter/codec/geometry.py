@@ -181,7 +181,10 @@ def _check(binary: Any) -> None:
         bytes_of = np.frombuffer(view, dtype="u1")
         plain[plain] = np.logical_and.reduce([bytes_of[starts + at] == byte for at, byte in enumerate(_PLANE_POINT)])
     for place in np.flatnonzero(known & ~plain).tolist():
-        _check_one(view[int(offsets[place]) : int(offsets[place + 1])])
+        try:
+            _check_one(view[int(offsets[place]) : int(offsets[place + 1])])
+        except struct.error:
+            raise Corrupt("a geometry that ends too early") from None
 
 
 def _check_one(data: memoryview) -> None:

@@ -242,7 +242,10 @@ class ArrowReader:
         is_bool = wanted == np.uint8 and array.type == pa.bool_()
         if array.null_count or not (is_bool or array.type == pa.from_numpy_dtype(wanted)):
             raise Corrupt(f"{array.type} where {wanted} without nulls belongs")
-        return array.to_numpy(zero_copy_only=False).view("u1") if is_bool else self.view(array, wanted.str)
+        if is_bool:  # eight of them come in one byte
+            self.count_unbacked(len(array))
+            return array.to_numpy(zero_copy_only=False).view("u1")
+        return self.view(array, wanted.str)
 
     def _find_numbers(self, runs: Sequence[Sequence[int]]) -> int:
         """Find the places of the numbers, which follow from their sizes. Returns the number of all their bytes."""

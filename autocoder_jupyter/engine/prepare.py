@@ -28,8 +28,9 @@ from autocoder_jupyter.errors import InvalidRequest, UnsupportedData
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.request import AgentConfig, Request, secret_values
 from autocoder_jupyter.sandbox.environments.locking import name_of, pin_of, read_pylock
-from autocoder_jupyter.settings.parameters import require_unicode
+from autocoder_jupyter.settings.parameters import is_input_name, require_unicode
 from autocoder_jupyter.types import InputSpec, type_name
+from autocoder_jupyter.untrusted.parsing import visible
 from autocoder_jupyter.versions import request_fields
 from autocoder_jupyter.versions.request_fields import RequestKey
 
@@ -58,6 +59,12 @@ def prepare(request: Request, config: AgentConfig) -> Prepared:
     """Prepare everything that needs no model."""
     secret_values(config.secrets)  # only the sandbox needs them, but a missing one is reported before a model is paid
     inputs, given = settle_inputs(request), request.samples
+    if odd := next((spec.name for spec in inputs if not is_input_name(spec.name)), ""):
+        raise InvalidRequest(
+            f"{visible(odd)!r} cannot be the name of an input.",
+            why="It is a name of Python's own, or has characters that nobody sees.",
+            hint="Give the data another name.",
+        )
     request, left = with_samples_that_cross(request)
     require_encodable(inputs, request.samples)
     withheld = WithheldColumns.of(config.hide, config.mask)

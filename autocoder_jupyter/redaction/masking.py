@@ -125,6 +125,18 @@ def _is_insurance_number(text: str) -> bool:
     return text[:2].upper() not in ("BG", "GB", "KN", "NK", "NT", "TN", "ZZ")
 
 
+_BLANK = "[ \u00a0\u2009\u202f]"
+
+
+def _without_blanks(check: Callable[[str], bool]) -> Callable[[str], bool]:
+    return lambda text: check(re.sub(_BLANK, "", text))
+
+
+def _after(words: str) -> str:
+    """Nine digits after one of these words. Without it, one number in ten would pass the checksum."""
+    return rf"(?i:(?:{words})(?:[ -]?(?:nummer|number|nr\.?|no\.?))?(?: is)?[ :#=]{{1,3}})(?P<number>\d{{9}})"
+
+
 _OPEN, _SHUT = r"(?<![\w.,+/:-])", r"(?!\w|[.,:/-]\d)"
 
 NATIONAL: tuple[tuple[str, Callable[[str], bool]], ...] = tuple(
@@ -134,10 +146,13 @@ NATIONAL: tuple[tuple[str, Callable[[str], bool]], ...] = tuple(
         (r"[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d{2} ?\d{2} ?\d{2} ?[A-D]", _is_insurance_number),
         (r"\d{3}[ -]\d{3}[ -]\d{4}", _confirmed_by("gb.nhs")),
         (
-            r"[12]\d{2}(?:0[1-9]|1[0-2]|[2-9]\d)(?:\d{2}|2[AB])\d{6}\d{2}"
-            r"|[12] \d{2} (?:0[1-9]|1[0-2]|[2-9]\d) (?:\d{2}|2[AB]) \d{3} \d{3} ?\d{2}",
-            _confirmed_by("fr.nir"),
+            r"[12]@\d{2}@(?:0[1-9]|1[0-2]|[2-9]\d)@(?:\d{2}|2[AB])@\d{3}@\d{3}@\d{2}".replace("@", f"{_BLANK}?"),
+            _without_blanks(_confirmed_by("fr.nir")),
         ),
+        (r"\d{4}\.\d{2}\.\d{3}", _confirmed_by("nl.bsn")),
+        (_after("bsn|burgerservicenummer|sofinummer"), _confirmed_by("nl.bsn")),
+        (r"[1-9]\d{10}", _confirmed_by("tr.tckimlik")),
+        (_after("sin|social insurance number"), _confirmed_by("ca.sin")),
         (r"\d{2} ?\d{3} ?\d{3} ?\d{3}", _confirmed_by("de.idnr")),
         (r"\d{8}-?[A-HJ-NP-TV-Z]", _confirmed_by("es.dni")),
         (r"[XYZ]-?\d{7}-?[A-HJ-NP-TV-Z]", _confirmed_by("es.nie")),
@@ -196,7 +211,7 @@ _TOKENS = (
             r"SG\.[A-Za-z0-9_-]{16,}+\.[A-Za-z0-9_-]{16,}+",  # SendGrid
             r"key-[a-f0-9]{32}(?![A-Za-z0-9])",  # Mailgun
             r"(?:AC|SK)[a-f0-9]{32}(?![A-Za-z0-9])",  # Twilio
-            r"\d{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])",  # Telegram
+            r"\d{8,12}:A[A-Za-z0-9_-]{34}(?![A-Za-z0-9_-])",  # Telegram
             r"do[por]_v1_[a-f0-9]{64}",  # DigitalOcean
             r"dapi[a-f0-9]{32}(?:-\d)?(?![A-Za-z0-9])",  # Databricks
             r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}",
@@ -210,7 +225,10 @@ _TOKENS = (
             r"ntn_[A-Za-z0-9]{40,}+|secret_[A-Za-z0-9]{43}(?![A-Za-z0-9])",  # Notion
             r"AT(?:ATT3|BB)[A-Za-z0-9_=-]{28,}+",  # Atlassian
             r"pat[A-Za-z0-9]{14}\.[a-f0-9]{64}",  # Airtable
-            r"sbp_[a-f0-9]{40}",  # Supabase
+            r"sbp_(?:v\d_|oauth_)?[a-f0-9]{40}|sb_secret_[A-Za-z0-9_-]{20,}+",  # Supabase
+            r"tskey-[a-z]{2,10}-[A-Za-z0-9-]{16,}+",  # Tailscale
+            r"nf[ckopu]_[A-Za-z0-9]{36,}+",  # Netlify
+            r"lsv2_[ps][kt]_[a-f0-9]{32}_[a-f0-9]{10}|ls__[a-f0-9]{32}(?![A-Za-z0-9])",  # LangSmith
             r"fig[du]_[A-Za-z0-9_-]{40,}+",
             r"(?:gsk_|pplx-|r8_|xai-)[A-Za-z0-9]{36,}+",  # Groq, Perplexity, Replicate, xAI
             r"pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.-]{32,}+",
@@ -224,6 +242,7 @@ _TOKENS = (
 _URL_SECRET = (
     r"hooks\.slack\.com/services/(?P<secret>[A-Za-z0-9/_-]{20,100})"
     r"|discord(?:app)?\.com/api/webhooks/(?P<secret2>\d{10,20}/[A-Za-z0-9_-]{40,100})"
+    r"|api\.telegram\.org/(?:file/)?bot(?P<secret4>\d{6,12}:[A-Za-z0-9_-]{30,50})"
     r"|[?&](?i:sig|signature|x-amz-signature|access_token|apikey|api_key|token|key)="
     r"(?P<secret3>[A-Za-z0-9%._~+/=-]{16,300})"
 )

@@ -40,8 +40,9 @@ _KEY_PREFIXES = ("sk-", "sk_", "gsk_", "xai-", "AIza", "hf_", "ghp_", "glpat-", 
 
 
 def is_input_name(name: str) -> bool:
-    """Whether a name is valid for an input, which is an argument."""
-    return name.isidentifier() and not keyword.iskeyword(name) and not hides(name)
+    """Whether a name is valid for an input, which is an argument, and no name of Python's own, as `__builtins__`."""
+    is_special = name.startswith("__") and name.endswith("__")
+    return name.isidentifier() and not keyword.iskeyword(name) and not hides(name) and not is_special
 
 
 def is_output_name(name: str) -> bool:

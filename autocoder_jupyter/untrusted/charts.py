@@ -127,7 +127,10 @@ def harmless_traces(spec: Mapping[str, Any]) -> dict[str, Any]:
         raise NotDrawn(f"it has more than {_MAX_SUBPLOTS} subplots")
     if len({str(trace.get("scene")) for trace in traces if "scene" in trace}) > _MAX_SCENES:
         raise NotDrawn(f"it has more than {_MAX_SCENES} scenes")
-    if any(not _is_drawable(layout.get(side)) for side in ("width", "height")):
+    template = layout.get("template")
+    defaults = template.get("layout") if isinstance(template, dict) else None
+    sized = [one for one in (layout, defaults) if isinstance(one, dict)]
+    if not all(_is_drawable(one.get(side)) for one in sized for side in ("width", "height")):
         raise NotDrawn(f"it is wider or higher than {_MAX_PIXELS:,} pixels")
     size = _FigureSize()
     return {"data": [_trace(trace, size) for trace in traces], "layout": _clean(layout, size)}
@@ -142,6 +145,8 @@ def _trace(trace: Mapping[str, Any], size: _FigureSize) -> dict[str, Any]:
 
 
 def _is_drawable(pixels: Any) -> bool:
+    if isinstance(pixels, str):  # Plotly also reads numbers in texts, in any notation of JavaScript
+        return len(pixels) <= 5 and pixels.isascii() and pixels.isdigit() and int(pixels) <= _MAX_PIXELS
     return not isinstance(pixels, int | float) or 0 <= pixels <= _MAX_PIXELS
 
 

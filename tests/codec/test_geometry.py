@@ -31,7 +31,7 @@ from shapely.geometry import (
     box,
 )
 
-from autocoder_jupyter.codec import Corrupt, Unencodable, decode, encode
+from autocoder_jupyter.codec import Corrupt, Unencodable, decode, encode, geometry
 from autocoder_jupyter.codec.geometry import MAX_DEPTH
 from tests.cases import each
 from tests.codec.test_hostile import receive, stream
@@ -203,3 +203,11 @@ def test_without_geopandas_it_is_refused_by_name() -> None:
     arguments = [json.dumps(encoded.header), b"".join(encoded.buffers).hex()]
     done = subprocess.run([sys.executable, "-c", WITHOUT, *arguments], capture_output=True, text=True, timeout=60)
     assert "needs GeoPandas; it is not installed here" in done.stdout, done.stderr
+
+
+def test_a_geometry_that_ends_too_early_is_refused_as_such() -> None:
+    """Also where the bytes are not from outside: the library writes them, and odd shapes exist."""
+    for binary in (b"", b"\x01", POINT[:4], b"\x01\x03\0\0\0\x01", b"\x01\x07\0\0\0"):
+        array = pa.array([binary], pa.large_binary())
+        with pytest.raises(Corrupt, match=r"ends too early|another size"):
+            geometry._check(array)

@@ -690,3 +690,14 @@ def test_a_name_of_labels_can_be_hashed(labels: list[Any]) -> None:
     header["columns"]["name"] = ["no", "name"]
     with pytest.raises(Corrupt):
         decode(header, memoryview(b"".join(encoded.buffers)), folder=HERE, trusted=False)
+
+
+@pytest.mark.parametrize("series", [pd.Series([True, None] * 400_000, dtype="boolean"), pd.Series([True] * 800_000)])
+def test_packed_bits_count_as_the_memory_that_they_take(series: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    encoded = encode(series, "Series")
+    payload = memoryview(b"".join(encoded.buffers))
+    assert len(decode(encoded.header, payload, folder=HERE, trusted=False)) == 800_000
+    monkeypatch.setattr("autocoder_jupyter.codec.ipc.UNBACKED_BYTES", 1 << 16)
+    if len(payload) < 800_000:
+        with pytest.raises(Corrupt, match="came without bytes"):
+            decode(encoded.header, payload, folder=HERE, trusted=False)
