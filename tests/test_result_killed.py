@@ -20,6 +20,7 @@ from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.errors import AutocodeError, OutOfMemory, SandboxCrash
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution
+from autocoder_jupyter.sandbox.local.confinement.notices import status_of
 from autocoder_jupyter.types import CodeSolution, InputSpec, OutputSpec, Report
 from tests.sandbox.sandboxes import EACH, open_sandbox
 
@@ -144,3 +145,32 @@ def test_a_call_whose_worker_dies_gives_its_turn_to_the_next(
     for how, value in zip(ways, ended, strict=True):
         assert value == 7 if how == "lives" else isinstance(value, AutocodeError), (how, value)
     assert not queue._running and not queue._waiting
+
+
+@pytest.mark.local_sandbox
+@pytest.mark.parametrize("many", [False, True])
+def test_a_call_whose_supervisor_was_killed_is_repeated(tmp_path: Path, remarks: list[str], many: bool) -> None:
+    growth = built(SLOW.replace("{comm}", comm := f"ac-s{os.getpid() % 10_000}{many:d}"), "local", tmp_path)
+    earlier, done, killed = named(comm), threading.Event(), list[int]()
+
+    def kill() -> None:
+        while not done.wait(0.02):
+            for pid in named(comm) - earlier:
+                supervisor = pid
+                while b"sandbox.local.supervisor" not in Path(f"/proc/{supervisor}/cmdline").read_bytes():
+                    supervisor = int(status_of(supervisor, "PPid")[0])
+                os.kill(supervisor, signal.SIGKILL)
+                killed.append(supervisor)
+                return
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    try:
+        if many:
+            assert list(growth.map([{}, {}], retries=1)) == [7, 7]
+        else:
+            assert growth.run(retries=1) == 7
+    finally:
+        done.set()
+        thread.join()
+    assert killed

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from autocoder_jupyter.versions import Versions
 from autocoder_jupyter.versions.request_fields import content_key
 from tests.cases import each
 from tests.hostile_folder import HOSTILE
+from tests.runner import Runner, fenced
+from tests.scripted_model import prompt_of
 
 
 def exchange(key: str, answer: str = "text") -> Exchange:
@@ -407,3 +410,27 @@ def test_a_link_that_appears_in_the_place_of_the_journal_ends_the_run_and_keeps_
         with pytest.raises(AutocodeError, match="not written"):
             opened.add(exchange("l"))
     assert mine.read_bytes() == before
+
+
+async def test_a_request_is_on_disk_when_it_arrives_at_the_service(tmp_path: Path) -> None:
+    """The service looks: what it got and nobody wrote down could be lost by a crash."""
+    runner, unwritten = Runner(tmp_path / ".autocode", "local"), list[str]()
+
+    def looking(answer: str) -> Callable[[dict[str, Any]], str]:
+        def answered(request: dict[str, Any]) -> str:
+            written = [json.loads(path.read_text("utf-8")) for path in tmp_path.rglob("sent.json")]
+            if json.dumps(request["messages"]) not in json.dumps(written):
+                unwritten.append(prompt_of(request)[:200])
+            return answer
+
+        return answered
+
+    code = 'def run(sales):\n    return float(sales["price"].sum())'
+    tests = "import pandas as pd\nfrom solution import run\n\n\ndef test_sum():\n"
+    tests += '    assert run(sales=pd.DataFrame({"price": [1.0, 2.0]})) == 3.0  # 1 + 2'
+    plan = {"description": "d", "approach": "a", "outputs": [{"name": "total", "type": "float"}]}
+    produced = await runner.generate(
+        {"plan": looking(json.dumps(plan)), "code": looking(fenced(code)), "tests": looking(fenced(tests))}
+    )
+    assert produced.report.success, produced.error
+    assert len(produced.model.requests) == 3 and unwritten == []
