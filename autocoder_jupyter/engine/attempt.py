@@ -12,7 +12,7 @@ from typing import Any
 
 from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.engine.acceptance import Acceptance, run_acceptance
-from autocoder_jupyter.engine.early_tests import Wanted, roles
+from autocoder_jupyter.engine.early_tests import Wanted
 from autocoder_jupyter.engine.environment import GenerationPackages
 from autocoder_jupyter.engine.evidence.examiner import LAYERS, Examiner
 from autocoder_jupyter.engine.evidence.second_opinion import SecondOpinionStage

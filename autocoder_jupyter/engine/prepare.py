@@ -30,7 +30,7 @@ from autocoder_jupyter.request import AgentConfig, Request, secret_values
 from autocoder_jupyter.sandbox.environments.locking import name_of, pin_of, read_pylock
 from autocoder_jupyter.settings.parameters import is_input_name, require_unicode
 from autocoder_jupyter.types import InputSpec, type_name
-from autocoder_jupyter.untrusted.parsing import visible
+from autocoder_jupyter.untrusted.visible import visible
 from autocoder_jupyter.versions import request_fields
 from autocoder_jupyter.versions.request_fields import RequestKey
 

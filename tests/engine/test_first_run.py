@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.engine import attempt, first_run
-from autocoder_jupyter.engine.early_tests import roles
 from autocoder_jupyter.engine.sample_run import AGREES, run_again, run_on_sample
 from autocoder_jupyter.errors import EngineGone
 from autocoder_jupyter.run.events import EnvironmentReady, Event, SampleOutputs, StageFinished
