@@ -110,6 +110,7 @@ def test_none():
 
 
 @pytest.mark.local_sandbox
+@pytest.mark.real_sandbox
 async def test_what_a_test_says_tells_nothing_of_the_runs_on_the_data(runner: Runner) -> None:
     failure = {"test_name": "test_none", "error_message": "is not 0.25", "error_type": "logic"}
     verdict = {"test_name": "test_none", "derivation": "It is 0.25.", "verdict": "right"}
