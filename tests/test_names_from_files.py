@@ -34,6 +34,7 @@ ORIGINS = {
     "codemode/tools.py::_tool": CODE,
     "data/checks.py::condition_text": CODE,
     "kinds/table.py::_only_has_the_name": CODE,
+    "data/sources.py::duckdb_query": CODE,
     "engine/__init__.py::__getattr__": CODE,
     "engine/prepare.py::request_record": CODE,
     "engines/claude/session.py::_grammars_compiled_later": CODE,
