@@ -84,8 +84,10 @@ EXTENDED = (
     "tests/test_result_local.py::test_three_hundred_calls_at_once_all_succeed",
     # the threads of the notebook, for each hostile answer
     "tests/codemode/test_leaving.py::test_keys_of_the_same_hash",
+    "tests/codemode/test_operations.py::test_a_join",
     "tests/codemode/test_operations.py::test_no_operation_on_many_rows",
     "tests/codemode/test_operations.py::test_values_of_one_hash",
+    "tests/sandbox/any_sandbox/test_commands.py::test_who_comes_after_a_command_that_does_harm",
     "tests/sandbox/any_sandbox/test_freezes.py",
     "tests/sandbox/any_sandbox/test_held_memory.py",
     # other tiers of the sandbox, and what the engine is found by
@@ -93,6 +95,9 @@ EXTENDED = (
     "tests/sandbox/docker/test_products.py::test_what_runs_is_found_where_it_listens",
     "tests/sandbox/local/test_container_memory.py",
     "tests/sandbox/local/test_forks.py",
+    "tests/sandbox/local/test_shortage.py::test_a_worker_that_the_system_refuses",
+    # a terminal session
+    "tests/magics/test_real_kernel.py::test_a_terminal_session",
     # whole days of use, and the listings of documentation
     "tests/acceptance/test_defects_of_the_reference.py::test_a_result_never_uses_a_later_sample",
     "tests/acceptance/test_defects_of_the_reference.py::test_the_limits_of_a_generation",
@@ -110,6 +115,7 @@ EXTENDED = (
     "tests/scaling/test_contract.py::test_each_table_is_checked",
     "tests/scaling/test_contract.py::test_the_table_with_the_most_rows",
     "tests/scaling/test_data_of_flyte.py::test_a_f",
+    "tests/scaling/test_left_in_memory.py::test_pieces_are_free",
     "tests/scaling/test_map.py::test_a_chunk_ends_when_its_time_is_short",
     "tests/scaling/test_map.py::test_a_time_limit_is_that_of_each_item",
     "tests/scaling/test_map.py::test_an_executor_carries",
