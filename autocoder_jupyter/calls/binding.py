@@ -146,7 +146,7 @@ def _read(function: Function, spec: InputSpec, value: Any) -> Any:
         return value
     from autocoder_jupyter.data.readers import read_table
 
-    return read_table(spec.name, value, function.shapes.get(spec.name))
+    return read_table(spec.name, value, function.shapes.get(spec.name), function.renames)
 
 
 def _require_geopandas(function: Function, spec: InputSpec, value: Any) -> None:
@@ -253,8 +253,16 @@ def _with_recorded_dtypes(function: Function, name: str, value: Any, notes: list
     if shape is None or value is function.samples.get(name):
         return value
     from autocoder_jupyter.data.columns_read import columns_read
-    from autocoder_jupyter.data.drift import check_drift, has_shape, restore_dtypes, unread_drift
+    from autocoder_jupyter.data.drift import (
+        check_drift,
+        has_shape,
+        restore_dtypes,
+        told_differences,
+        unread_drift,
+        with_known_categories,
+    )
 
+    shape = with_known_categories(shape, function.samples.get(name))
     if has_shape(value, shape):
         return value
     reads = columns_read(function.code, function.inputs)
@@ -264,11 +272,12 @@ def _with_recorded_dtypes(function: Function, name: str, value: Any, notes: list
         if not why:
             hint = _conversion_hint(function, name, value, shape, reads) or hint
         raise DataDrift(sentence, why=why, hint=hint)
-    if shape.get("type") != "DataFrame":
-        return value
-    if notes is not None and (note := unread_drift(name, value, shape, reads)):
-        notes.append(f"{function.name}: {note}")
-    return restore_dtypes(value, shape, reads)
+    made = restore_dtypes(value, shape, reads)
+    if notes is not None:
+        unread = unread_drift(name, value, shape, reads) if shape.get("type") == "DataFrame" else None
+        told = filter(None, (unread, told_differences(name, made, shape, reads)))
+        notes += [f"{function.name}: {note}" for note in told]
+    return made
 
 
 def _conversion_hint(function: Function, name: str, value: Any, shape: Mapping[str, Any], reads: ColumnsRead) -> str:
@@ -285,7 +294,7 @@ def _conversion_hint(function: Function, name: str, value: Any, shape: Mapping[s
         option = option_of(pairs)
         kept = f"; {option} in its cell keeps that with the function" if option else ""
         hints.append(f"{alike}. If it is the same: {call_with(function.name, name, pairs)}{kept}.")
-    if lines := conversions(name, value, shape, reads):
+    if lines := conversions(name, value, shape, reads, function.samples.get(name)):
         hints.append(f"To convert: {'; '.join(lines)}")
     return " ".join(map(visible, hints))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol
 
 import pandas as pd
@@ -13,12 +14,20 @@ from autocoder_jupyter.codec import encode
 from autocoder_jupyter.codec.plain import dumps, to_json
 from autocoder_jupyter.data.capture import origin_of
 from autocoder_jupyter.data.checks import ColumnCheck, Undecided, conflicts, evaluate
-from autocoder_jupyter.data.drift import geography, shape_of
 from autocoder_jupyter.data.files import PathText, describe_path, profiles_of
 from autocoder_jupyter.data.keys import KeyLink, find_links, find_parts
 from autocoder_jupyter.data.profile import FrameProfile, as_frame, known_profile, profile_frame, settled_together
-from autocoder_jupyter.data.rendering import Rendered, TableText, TableView, cost, neutral
+from autocoder_jupyter.data.rendering import (
+    SET_MAX_VALUES,
+    SET_MIN_COUNT,
+    Rendered,
+    TableText,
+    TableView,
+    cost,
+    neutral,
+)
 from autocoder_jupyter.data.sample import mentioned, sample_rows
+from autocoder_jupyter.data.shapes import geography, shape_of
 from autocoder_jupyter.data.text_formats import percent
 from autocoder_jupyter.data.withheld import NOTHING_WITHHELD, TableWithholding, WithheldColumns
 from autocoder_jupyter.errors import InvalidRequest
@@ -211,12 +220,20 @@ def build_context(
     text = _joined(rendered, closing, share, examples_text(examples, share, masker))
     return DataContext(
         text=text,
-        shapes={name: shape_of(whole[name]) for name in frames},
+        shapes={name: shape_of(whole[name], partial(_may_name, share, withheld)) for name in frames},
         masked=count_masked(text),
         left_out={name: part.left_out for name, part in rendered.items() if part.left_out},
         share=share,
         conflicts=unfit,
     )
+
+
+def _may_name(share: Share, withheld: WithheldColumns, label: Any, column: pd.Series[Any]) -> bool:
+    """Whether the categories of a column may be recorded: with `stats` only few and frequent ones."""
+    if share == "schema" or str(label) in withheld.hidden | withheld.masked:
+        return False
+    counts = column.value_counts() if share == "stats" else ()
+    return share == "rows" or (len(counts) <= SET_MAX_VALUES and all(count >= SET_MIN_COUNT for count in counts))
 
 
 def _draft(

@@ -11,7 +11,9 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from autocoder_jupyter.data.categories import common_record
 from autocoder_jupyter.data.columns_read import ColumnsRead
 from autocoder_jupyter.untrusted.parsing import literal
 
@@ -60,6 +62,10 @@ def period_of(label: str) -> Period | None:
     place = (year, *reversed(before), *_numbers(found["part"]), *after)
     start, end = found.span()
     return Period(f"{re.escape(text[:start])}{_pattern(found[0])}{re.escape(text[end:])}", place, year)
+
+
+def _is_text(label: str) -> bool:
+    return label.startswith(("'", '"'))
 
 
 def _text(label: str) -> str:
@@ -126,7 +132,12 @@ def expected(columns: Sequence[Sequence[str]], now: Sequence[Sequence[str]], rea
     recorded, absent, new = {label for label, _ in columns}, set[str](), list[list[str]]()
     periods = {label: period for label, _ in now if (period := period_of(label)) is not None} if taken else {}
     for pattern, group in taken.items():
-        mine = {label: period for label, period in periods.items() if period.pattern == pattern}
+        kinds = {_is_text(label) for label in group}  # "2024" is another name than 2024
+        mine = {
+            label: period
+            for label, period in periods.items()
+            if period.pattern == pattern and (label in recorded or _is_text(label) in kinds)
+        }
         if not mine:
             continue
         places = [period.place for period in mine.values()]
@@ -139,6 +150,36 @@ def expected(columns: Sequence[Sequence[str]], now: Sequence[Sequence[str]], rea
             if period is not None and not min(places) < period.place < max(places):
                 absent.add(label)
     return [*([*column] for column in columns if column[0] not in absent), *new]
+
+
+def details_of(group: Mapping[str, str], dtype: str, shape: Mapping[str, Any]) -> dict[str, Any]:
+    """The records of a further column of a pattern, by their keys in a shape (`data.shapes`).
+
+    Args:
+        group: the recorded columns of the pattern, with their dtypes.
+        dtype: that of the further column.
+        shape: the recorded shape.
+    """
+    labels = [label for label, other in group.items() if other == dtype]
+    records = [shape.get("categories", {}).get(label) for label in labels]
+    kinds = {shape.get("objects", {}).get(label) for label in labels} - {"empty"}
+    if records and all(isinstance(record, Mapping) for record in records):
+        return {"categories": common_record(records)}
+    return {"objects": kinds.pop()} if len(kinds) == 1 and None not in kinds else {}
+
+
+def expected_shape(shape: Mapping[str, Any], now: Sequence[Sequence[str]], reads: ColumnsRead) -> dict[str, Any]:
+    """The shape that a table must have of what the function reads; see `expected`."""
+    read = [column for column in shape["columns"] if reads.covers(column[0])]
+    made = {**shape, "columns": expected(read, now, reads)}
+    known = {label for label, _ in read}
+    new = [(label, dtype) for label, dtype in made["columns"] if label not in known]
+    taken = patterns(read, reads) if new else {}
+    for label, dtype in new:
+        if (period := period_of(label)) is not None:
+            for key, detail in details_of(taken[period.pattern], dtype, shape).items():
+                made[key] = {**made.get(key, {}), label: detail}
+    return made
 
 
 def periods_note(name: str, columns: Sequence[Sequence[str]], now: Sequence[Sequence[str]], reads: ColumnsRead) -> str:

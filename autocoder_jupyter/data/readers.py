@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import csv
+import datetime as dt
 import gzip
 import io
 import lzma
@@ -13,7 +14,9 @@ import zipfile
 import zoneinfo
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import IO, Any
 from xml.parsers import expat
@@ -21,11 +24,13 @@ from xml.parsers import expat
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
-from autocoder_jupyter.codec.bounded_json import Allowance, entries, parse
-from autocoder_jupyter.data.capture import MOST_CELLS, with_absolute_path
-from autocoder_jupyter.data.drift import family, shape_of
+from autocoder_jupyter.data.capture import with_absolute_path
+from autocoder_jupyter.data.categories import Misfit, has_texts, with_categories
+from autocoder_jupyter.data.drift import restored
+from autocoder_jupyter.data.json_tables import read_json
+from autocoder_jupyter.data.shapes import column_literal, family
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.types import File
+from autocoder_jupyter.types import Dir, File
 from autocoder_jupyter.untrusted.folder import READ_AHEAD
 from autocoder_jupyter.untrusted.visible import visible
 
@@ -227,118 +232,6 @@ def read_call(dialect: CsvDialect, encoding: str) -> tuple[dict[str, object], st
     return arguments, f"pd.read_csv(path{shown})"
 
 
-# Tables in JSON: one object per row, or one object or list per column
-#
-# pandas reads JSON in one call that keeps the GIL: 10 MB of it stopped the notebook for seconds. Here other threads can
-# run meanwhile.
-
-JSON_BYTES = 2**30
-JSON_CONTAINERS = 5_000_000
-"""The maximum number of lists and objects in a file; each row is one."""
-
-JSON_COLUMNS = 20_000
-
-_BATCH_BYTES = 1 << 20
-"""Bytes of lines that are parsed together."""
-
-_PIECE_VALUES = 100_000
-"""Values that pandas gets at once."""
-
-
-def read_json(path: Path, *, lines: bool) -> pd.DataFrame:
-    """The table in a file of JSON in UTF-8. No value is converted; names and labels that are whole numbers are ints."""
-    if path.stat().st_size > JSON_BYTES:
-        raise ValueError(f"it is larger than {JSON_BYTES // 2**30} GiB")
-    allowance = Allowance(JSON_CONTAINERS, MOST_CELLS)
-    data = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
-    if lines:
-        return _of_rows(_of_lines(data, allowance))
-    if data[:_BATCH_BYTES].lstrip()[:1] == b"[":
-        return _of_rows(entries(data, allowance))
-    return _of_columns(parse(data, allowance))
-
-
-def _of_lines(data: bytes, allowance: Allowance) -> Iterator[list[Any]]:
-    start = 0
-    while start < len(data):
-        end = data.find(b"\n", start + _BATCH_BYTES)
-        batch = [line for line in data[start : None if end < 0 else end].splitlines() if line.strip()]
-        rows = parse(b"[%b]" % b",".join(batch), allowance)
-        if len(rows) != len(batch):
-            raise ValueError("a line is not one JSON value")
-        yield rows
-        start = len(data) if end < 0 else end
-
-
-def _of_rows(parts: Iterator[list[Any]]) -> pd.DataFrame:
-    columns: dict[Any, list[Any]] = {}
-    count = 0
-    for rows in parts:
-        for row in rows:
-            if not isinstance(row, dict | list):
-                raise ValueError("a row is neither an object nor a list")
-            for name, value in row.items() if isinstance(row, dict) else enumerate(row):
-                column = columns.setdefault(name, [])
-                column += [None] * (count - len(column))
-                column.append(value)
-            count += 1
-            _require_size(count, len(columns))
-    for column in columns.values():
-        column += [None] * (count - len(column))
-    return _frame_of(columns, pd.RangeIndex(count))
-
-
-def _of_columns(table: Any) -> pd.DataFrame:
-    if not isinstance(table, dict):
-        raise ValueError("it is neither a list of rows nor an object of columns")
-    if all(isinstance(column, list) for column in table.values()):
-        sizes = {len(column) for column in table.values()}
-        if len(sizes) > 1:
-            raise ValueError("its columns are not of the same length")
-        _require_size(max(sizes, default=0), len(table))
-        return _frame_of(table, pd.RangeIndex(max(sizes, default=0)))
-    places: dict[str, None] = {}
-    for column in table.values():
-        if not isinstance(column, dict):
-            raise ValueError("its columns are neither all lists nor all objects")
-        places.update(dict.fromkeys(column))
-        _require_size(len(places), len(table))
-    return _frame_of(
-        {name: [column.get(place) for place in places] for name, column in table.items()}, _labels(list(places))
-    )
-
-
-def _require_size(rows: int, columns: int) -> None:
-    if columns > JSON_COLUMNS or rows * columns > MOST_CELLS:
-        raise ValueError(f"it has more than {JSON_COLUMNS:,} columns, or {MOST_CELLS:,} cells")
-
-
-def _frame_of(columns: Mapping[Any, list[Any]], index: pd.Index[Any]) -> pd.DataFrame:
-    made = dict(enumerate(map(_column, columns.values())))
-    frame = pd.DataFrame(made, index=pd.RangeIndex(len(index)), copy=False)
-    return frame.set_axis(index).set_axis(_labels(list(columns)), axis=1)
-
-
-def _column(values: list[Any]) -> pd.Series[Any]:
-    pieces = [_series(values[start : start + _PIECE_VALUES]) for start in range(0, max(len(values), 1), _PIECE_VALUES)]
-    if len({piece.dtype for piece in pieces}) == 1:
-        return pieces[0] if len(pieces) == 1 else pd.concat(pieces, ignore_index=True)
-    return _series(values)
-
-
-def _series(values: list[Any]) -> pd.Series[Any]:
-    """The values with the dtype that pandas finds. `null` is NaN, also between objects."""
-    made: pd.Series[Any] = pd.Series(values, dtype=None if values else object)
-    return made.where(made.notna(), float("nan")) if made.dtype == object else made
-
-
-def _labels(names: Sequence[Any]) -> pd.Index[Any]:
-    """The names as an index. JSON has only texts as names: those that are all whole numbers are numbers."""
-    are_numbers = all(isinstance(name, str) and name.isascii() and name.isdigit() and len(name) < 19 for name in names)
-    labels: pd.Index[Any] = pd.Index([int(name) for name in names] if names and are_numbers else names)
-    return labels
-
-
 # The size of Excel workbooks
 #
 # A workbook is a ZIP archive, and a small one can unpack to gigabytes.
@@ -420,48 +313,176 @@ def _column_of(place: str) -> int:
     return number
 
 
-# Tables for a call: columns get the dtypes that were recorded with the function, where they can
+# Tables for a call: columns get the dtypes and categories that were recorded with the function, where they can
 
-_TEXT = ("text", "object")
+_AS_TEXT = ("text", "object", "time", "time with zone", "duration")
+"""Families of dtypes whose columns are read as text from a file without types. `00501` keeps its zeros."""
+
+_MOST_FILES = 10_000
+_FIRST = "'Unnamed: 0'"
+"""The literal of a column that pandas wrote from an index without a name."""
 
 
-def read_table(name: str, value: str | os.PathLike[str] | File, shape: Mapping[str, Any] | None) -> pd.DataFrame:
-    """The table in a file: Parquet, Feather, CSV, TSV, Excel, JSON or JSON lines, by its suffix.
+def read_table(
+    name: str,
+    value: str | os.PathLike[str] | File,
+    shape: Mapping[str, Any] | None,
+    renames: Mapping[str, str] | None = None,
+) -> pd.DataFrame:
+    """The table in a file, by its suffix and its bytes: Parquet, Feather, delimited text, Excel, JSON or JSON lines;
+    or in all files of a folder, one below the other.
+
+    Separator, decimal sign, encoding, lines above the header and compression of text are detected.
+
+    Args:
+        name: the name of the input, for errors.
+        value: the path.
+        shape: the recorded shape; None if nothing was recorded.
+        renames: names of columns in the file, by the recorded ones.
 
     Raises:
         InvalidRequest: it does not exist, has another format, or cannot be read.
     """
-    file = value if isinstance(value, File) else File(Path(value))
-    path = with_absolute_path(file).path
-    suffix = path.suffix.lower()
+    given = Path(value.path if isinstance(value, File | Dir) else value).expanduser()
+    known = _Recorded.of(shape, renames or {})
+    if not given.is_dir():
+        file = value if isinstance(value, File) else File(given)
+        return known.with_index(_file_table(name, with_absolute_path(file).path, known))
+    tables = {path: _file_table(name, path, known) for path in _files_of(name, given)}
+    first, columns = next((path, list(table.columns)) for path, table in tables.items())
+    for path, table in tables.items():
+        if list(table.columns) != columns:
+            raise InvalidRequest(
+                f"{name}: {visible(path.name)} has other columns than {visible(first.name)}.",
+                why="All files of a folder are read as parts of one table.",
+                hint="Move the files of other tables away, or read them yourself and pass the DataFrame.",
+            )
+    return known.with_index(pd.concat(tables.values(), ignore_index=True))
+
+
+def _files_of(name: str, folder: Path) -> list[Path]:
+    """The files of a folder, sorted by name. What begins with a dot or an underline is not a part of the table."""
+    entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith((".", "_")))
+    if any((folder / log).is_dir() for log in ("_delta_log", "metadata")) or any(entry.is_dir() for entry in entries):
+        raise InvalidRequest(
+            f"{name}: {visible(folder.name)} has folders in it, and only a folder of files is read as one table.",
+            why="Which of them count may be recorded elsewhere, as in a table of Delta or Iceberg.",
+            hint="Read it with its own library, and pass the DataFrame.",
+        )
+    files = [entry for entry in entries if entry.is_file() and not entry.is_symlink()]
+    if not files or len(files) > _MOST_FILES:
+        raise InvalidRequest(
+            f"{name}: {visible(folder.name)} has {len(files):,} files.",
+            why=f"1 to {_MOST_FILES:,} files can be read as one table.",
+        )
+    return files
+
+
+@dataclass(frozen=True)
+class _Recorded:
+    """What was recorded of a table, by the literals of its columns as a file names them."""
+
+    dtypes: Mapping[str, str]
+    categories: Mapping[str, Any]
+    objects: Mapping[str, str]
+    index: tuple[tuple[str, str], ...]
+    renamed: Mapping[str, str]
+
+    @classmethod
+    def of(cls, shape: Mapping[str, Any] | None, renames: Mapping[str, str]) -> _Recorded:
+        found = shape or {}
+        other = {column_literal(reads): column_literal(has) for reads, has in renames.items()}
+
+        def named(records: Mapping[str, Any]) -> dict[str, Any]:
+            return {**{other[text]: part for text, part in records.items() if text in other}, **records}
+
+        dtypes = {str(literal): str(dtype) for literal, dtype in found.get("columns", ())}
+        index = tuple((str(literal), str(dtype)) for literal, dtype in found.get("index", ()))
+        both = {**other, **{has: reads for reads, has in other.items()}}
+        return cls(named(dtypes), named(found.get("categories", {})), named(found.get("objects", {})), index, both)
+
+    def is_read_as_text(self, literal: str) -> bool:
+        dtype = self.dtypes.get(literal) or self.levels.get(literal, "")
+        if literal in self.categories:
+            return has_texts(self.categories[literal])
+        if dtype == "object":
+            return self.objects.get(literal, "string") in ("string", "decimal", "date", "empty")
+        return bool(dtype) and family(dtype) in _AS_TEXT
+
+    def texts(self, header: pd.DataFrame) -> dict[Any, type]:
+        return {label: str for label in header.columns if self.is_read_as_text(column_literal(label))}
+
+    def found_in(self, names: Sequence[str]) -> int:
+        """How many of the recorded columns a file has that has these names."""
+        there = {column_literal(name) for name in names}
+        return sum(literal in there or self.renamed.get(literal) in there for literal in self.dtypes)
+
+    @property
+    def levels(self) -> dict[str, str]:
+        """The dtypes of the levels of the index, by the literals of the columns that a file has for them."""
+        if len(self.index) == 1 and self.index[0][0] == "None" and _FIRST not in self.dtypes:
+            return {_FIRST: self.index[0][1]}
+        return {literal: dtype for literal, dtype in self.index if literal not in self.dtypes}
+
+    def with_index(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The table with the recorded levels of its index, if a file has them as columns."""
+        labels = {column_literal(label): label for label in frame.columns}
+        levels = [labels[literal] for literal in self.levels if literal in labels]
+        if not levels or len(levels) < len(self.index):
+            return frame
+        frame = frame.set_index(levels)
+        return frame.rename_axis(None) if levels == ["Unnamed: 0"] else frame
+
+
+def _file_table(name: str, path: Path, known: _Recorded) -> pd.DataFrame:
+    with _told_by_name(name, path):
+        compression = compression_of(path)
+    suffix = _data_suffix(path, compression)
     reader = _READERS.get(suffix)
-    if reader is None:
+    if reader is None or (compression and suffix not in _COMPRESSED):
         raise InvalidRequest(
             f"{name}: {visible(path.name)} cannot be read as a table.",
-            why=f"Files that can: {', '.join(_READERS)}.",
+            why=f"Files that can: {', '.join(_READERS)}; those of text also compressed, as .csv.gz.",
             hint=f"Read it yourself, and pass the DataFrame as {name}.",
         )
-    recorded = {str(literal): str(dtype) for literal, dtype in (shape or {}).get("columns", ())}
+    with _told_by_name(name, path):
+        if _has_geometry(known.dtypes, suffix):
+            return _fitted(name, _with_geometry(path), known, suffix)
+        return _fitted(name, reader(path, known), known, suffix)
+
+
+def _data_suffix(path: Path, compression: str) -> str:
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    packed = bool(compression) and len(suffixes) > 1 and suffixes[-1] in (".gz", ".bz2", ".xz")
+    return suffixes[-2] if packed else suffixes[-1] if suffixes else ""
+
+
+@contextmanager
+def _told_by_name(name: str, path: Path) -> Iterator[None]:
     try:
-        if suffix == ".xlsx":
-            require_moderate(path)
-        header = reader(path, {}, 0) if recorded and suffix not in _TYPED else pd.DataFrame()
-        texts = {
-            label: str
-            for label, dtype in zip(header.columns, _dtypes(header, recorded), strict=True)
-            if family(dtype) in _TEXT
-        }
-        frame = _with_geometry(path) if _has_geometry(recorded, suffix) else reader(path, texts, None)
+        yield
+    except InvalidRequest:
+        raise
     except Exception as error:  # a parser may raise any exception
         raise InvalidRequest(
             f"{name}: {visible(path.name)} cannot be read.", why=f"{type(error).__name__}: {visible(str(error)[:300])}"
         ) from error
-    for place, dtype in enumerate(_dtypes(frame, recorded)):
-        if dtype:
-            column = frame.iloc[:, place]
-            if suffix.startswith(".json") and family(dtype).startswith("time") and is_numeric_dtype(column.dtype):
-                column = pd.to_datetime(column, unit="ms")  # as pandas writes a time
-            frame.isetitem(place, _with_dtype(name, column, dtype).array)
+
+
+def _fitted(name: str, frame: pd.DataFrame, known: _Recorded, suffix: str) -> pd.DataFrame:
+    levels = known.levels
+    for place, label in enumerate(frame.columns):
+        literal = column_literal(label)
+        dtype = known.dtypes.get(literal) or levels.get(literal, "")
+        if not dtype:
+            continue
+        column = frame.iloc[:, place]
+        if suffix in _JSON and family(dtype).startswith("time") and is_numeric_dtype(column.dtype):
+            column = pd.to_datetime(column, unit="ms")  # as pandas writes a time
+        made = _with_dtype(name, column, dtype, known.categories.get(literal), known.objects.get(literal, ""))
+        if suffix not in _TYPED:
+            made = _with_precision(made, dtype)
+        frame.isetitem(place, restored(made, dtype, None, known.objects.get(literal)))
     return frame
 
 
@@ -476,42 +497,81 @@ def _with_geometry(path: Path) -> pd.DataFrame:
     return read
 
 
-_Reader = Callable[[Path, Mapping[Any, type], int | None], pd.DataFrame]
-"""Reads a file: the columns that are text, and how many rows; None for all."""
+def _read_delimited(path: Path, known: _Recorded) -> pd.DataFrame:
+    arguments = _delimited(path, known)
+    header = pd.read_csv(path, nrows=0, **arguments)
+    frame: pd.DataFrame = pd.read_csv(path, dtype=known.texts(header), low_memory=False, **arguments)
+    return frame
 
 
-def _csv(separator: str) -> _Reader:
-    # Text keeps its zeros: "00501".
-    return lambda path, texts, rows: pd.read_csv(path, sep=separator, dtype=dict(texts), nrows=rows)
+def _delimited(path: Path, known: _Recorded) -> dict[str, Any]:
+    """The keyword arguments for `pandas.read_csv`: those with which a file has the recorded columns."""
+    compression = compression_of(path)
+    head = read_head(path, compression)
+    encoding = encoding_of(head) or "utf-8"
+    text = decode(head, encoding)
+    dialect = _with_names(text, known) or sniff(text, certain=True) or CsvDialect(",", True)
+    return {**read_call(dialect, encoding)[0], "compression": compression or None}
 
 
-_READERS: dict[str, _Reader] = {
-    ".parquet": lambda path, texts, rows: pd.read_parquet(path),
-    ".pq": lambda path, texts, rows: pd.read_parquet(path),
-    ".feather": lambda path, texts, rows: pd.read_feather(path),
-    ".csv": _csv(","),
-    ".tsv": _csv("\t"),
-    ".xlsx": lambda path, texts, rows: pd.read_excel(path, dtype=dict(texts), nrows=rows),
-    ".json": lambda path, texts, rows: read_json(path, lines=False),
-    ".jsonl": lambda path, texts, rows: read_json(path, lines=True),
+def _with_names(text: str, known: _Recorded) -> CsvDialect | None:
+    """The dialect in which a line names most of the recorded columns; None if none names any."""
+    lines = text.removeprefix("\ufeff").splitlines()[:_LINES]
+    most, found = 0, None
+    for delimiter in DELIMITERS:
+        for place, line in enumerate(lines):
+            names = _records([line], delimiter)[0]
+            if (count := known.found_in(names)) > most:
+                table = _records([below for below in lines[place:] if below.strip()], delimiter)
+                commas = delimiter != "," and _has_decimal_commas(table)
+                most, found = count, CsvDialect(delimiter, True, place, commas, len(names))
+    return found
+
+
+def _read_workbook(path: Path, known: _Recorded) -> pd.DataFrame:
+    require_moderate(path)
+    frame: pd.DataFrame = pd.read_excel(path, dtype=known.texts(pd.read_excel(path, nrows=0)))
+    return frame
+
+
+def _read_json(path: Path, *, lines: bool) -> pd.DataFrame:
+    with open_bytes(path, compression_of(path)) as file:
+        return read_json(file, lines=lines)
+
+
+_READERS: dict[str, Callable[[Path, _Recorded], pd.DataFrame]] = {
+    ".parquet": lambda path, known: pd.read_parquet(path),
+    ".pq": lambda path, known: pd.read_parquet(path),
+    ".feather": lambda path, known: pd.read_feather(path),
+    ".arrow": lambda path, known: pd.read_feather(path),
+    **dict.fromkeys((*DELIMITED_SUFFIXES, ".txt"), _read_delimited),
+    ".xlsx": _read_workbook,
+    ".json": lambda path, known: _read_json(path, lines=False),
+    ".jsonl": lambda path, known: _read_json(path, lines=True),
+    ".ndjson": lambda path, known: _read_json(path, lines=True),
 }
-_TYPED = frozenset(_READERS) - {".csv", ".tsv", ".xlsx"}
-"""Formats whose values have types, so the columns that are text need not be known before."""
+_JSON = (".json", ".jsonl", ".ndjson")
+_TYPED = (".parquet", ".pq", ".feather", ".arrow")
+_COMPRESSED = (*DELIMITED_SUFFIXES, ".txt", *_JSON)
 
 
-def _dtypes(frame: pd.DataFrame, recorded: Mapping[str, str]) -> list[str]:
-    """The recorded dtype of each column; "" for a column that was not there. Names of a record are only compared."""
-    return [recorded.get(literal, "") for literal, _ in shape_of(frame)["columns"]]
-
-
-def _with_dtype(name: str, column: pd.Series[Any], dtype: str) -> pd.Series[Any]:
+def _with_dtype(name: str, column: pd.Series[Any], dtype: str, record: Any, kind: str) -> pd.Series[Any]:
     """The column with the recorded dtype, if its text or numbers stand for such values."""
     then, now = family(dtype), family(str(column.dtype))
     if dtype.startswith("category"):
-        return column.astype("category")
+        try:
+            return column.astype("category") if record is None else with_categories(column, record)
+        except Misfit:
+            return column  # said with all other differences
+    if dtype == "object" and kind in ("date", "decimal") and now in ("text", "object"):
+        return _with_objects(name, column, kind)
     if then == now or column.empty:
         return column
+    if then == "bool" and now in ("int", "float") and column.dropna().isin([0, 1]).all():
+        return column.astype("boolean") if column.hasnans else column.astype("bool")  # as Excel has them
     try:
+        if then.startswith("time") and now in ("text", "object") and _is_digits(column):
+            raise ValueError("it has digits alone, which can be seconds or days; write times as 2024-01-31")
         if then == "time":
             return pd.to_datetime(column, format="ISO8601")  # 01/02/2024 is ambiguous, and nothing is guessed
         if then == "time with zone":
@@ -520,12 +580,41 @@ def _with_dtype(name: str, column: pd.Series[Any], dtype: str) -> pd.Series[Any]
             return times.dt.tz_convert(zone) if zone in zoneinfo.available_timezones() else times
         if then == "duration":
             return pd.to_timedelta(column)
-        if then in ("int", "float") and now in _TEXT:
+        if then in ("int", "float") and now in ("text", "object"):
             return pd.to_numeric(column)
     except (ValueError, TypeError, OverflowError) as error:
-        raise InvalidRequest(
-            f"{name}: the column {visible(str(column.name))} cannot be read as {dtype}.",
-            why=visible(str(error)[:300]),
-            hint="Correct the file, or read it yourself and pass the DataFrame.",
-        ) from error
+        raise _unreadable(name, column, dtype, error) from error
     return column
+
+
+def _is_digits(column: pd.Series[Any]) -> bool:
+    return any(isinstance(text, str) and text.strip().isdigit() for text in column)
+
+
+def _with_objects(name: str, column: pd.Series[Any], kind: str) -> pd.Series[Any]:
+    """Texts as dates or decimals."""
+    convert: Callable[[str], Any] = (lambda text: dt.date.fromisoformat(text[:10])) if kind == "date" else Decimal
+    try:
+        return column.map(lambda text: convert(text) if isinstance(text, str) else text, na_action="ignore").astype(
+            object
+        )
+    except (ValueError, ArithmeticError) as error:
+        raise _unreadable(name, column, f"an object of {kind}", error) from error
+
+
+def _unreadable(name: str, column: pd.Series[Any], dtype: str, error: Exception) -> InvalidRequest:
+    return InvalidRequest(
+        f"{name}: the column {visible(str(column.name))} cannot be read as {dtype}.",
+        why=visible(str(error)[:300]),
+        hint="Correct the file, or read it yourself and pass the DataFrame.",
+    )
+
+
+def _with_precision(column: pd.Series[Any], dtype: str) -> pd.Series[Any]:
+    """Numbers of a text file as the shorter floats that they were written from."""
+    if dtype not in ("float32", "Float32") or column.dtype != "float64":
+        return column
+    made: pd.Series[Any] = column.astype(pd.api.types.pandas_dtype(dtype))
+    in_json = made.astype("float64").round(10) == column.round(10)  # pandas writes ten digits
+    is_same = (made.astype(str).astype("float64") == column) | in_json | column.isna()
+    return made if is_same.all() else column

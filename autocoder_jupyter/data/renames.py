@@ -14,7 +14,8 @@ import pandas as pd
 
 from autocoder_jupyter.data.capture import origin_of, with_origin
 from autocoder_jupyter.data.columns_read import EVERY_COLUMN, ColumnsRead
-from autocoder_jupyter.data.drift import column_literal, is_compatible, missing_columns
+from autocoder_jupyter.data.drift import is_compatible, missing_columns
+from autocoder_jupyter.data.shapes import column_literal
 from autocoder_jupyter.data.value_drift import TableValues, similar_values
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.untrusted.parsing import literal

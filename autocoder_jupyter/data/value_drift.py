@@ -17,8 +17,8 @@ from pandas.api import types as pdt
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError, model_validator
 
 from autocoder_jupyter.data.columns_read import EVERY_COLUMN, ColumnsRead
-from autocoder_jupyter.data.drift import column_literal
 from autocoder_jupyter.data.sample import sample_positions
+from autocoder_jupyter.data.shapes import column_literal
 from autocoder_jupyter.data.text_formats import cell_text
 from autocoder_jupyter.data.withheld import WithheldColumns
 from autocoder_jupyter.redaction.masking import Masker

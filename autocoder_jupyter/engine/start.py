@@ -16,8 +16,9 @@ import pandas as pd
 
 from autocoder_jupyter.data.capture import origin_of
 from autocoder_jupyter.data.columns_read import columns_read
-from autocoder_jupyter.data.drift import check_drift, missing_columns, shape_of
+from autocoder_jupyter.data.drift import check_drift, missing_columns
 from autocoder_jupyter.data.renames import call_with, likely_renames, option_of
+from autocoder_jupyter.data.shapes import plain_shape
 from autocoder_jupyter.data.value_drift import recorded_values
 from autocoder_jupyter.engine.prepare import Prepared, is_mentioned, request_record
 from autocoder_jupyter.engine.prompt import FUNCTION, evidence_text, interface_problem
@@ -404,7 +405,7 @@ def _kept_for(
     if (pinned := versions.pinned()) is not None and pinned.is_good:
         return _start_of_kept(pinned, f"version {pinned.number} is pinned{_not_refined(request, pinned)}", as_is=True)
     kept = versions.chosen(key)
-    if kept is None or not _is_tested_enough(kept, config):
+    if kept is None or not _is_tested_enough(kept, config) or not _has_same_order(kept, request):
         kept = _kept_for_same_request(request, config, prepared, versions, known)
     if (edited := _adopted_edit(versions, key, kept or versions.get(key))) is not None:
         return edited
@@ -564,12 +565,23 @@ def _accepts(version: Version, key: Any, request: Request) -> bool:
     return True
 
 
+def _has_same_order(version: Version, request: Request) -> bool:
+    """Whether the samples have the recorded order of categories, which is not a part of a request's key."""
+    for name, shape in version.report.sample_shapes.items():
+        records, value = shape.get("categories", {}), request.samples.get(name)
+        if records and isinstance(value, pd.DataFrame | pd.Series):
+            only = {**shape, "columns": [pair for pair in shape["columns"] if pair[0] in records], "index": []}
+            if check_drift(name, value, only):
+                return False
+    return True
+
+
 def _names_a_new_column(request: Request, frame: pd.DataFrame | pd.Series[Any], shape: Mapping[str, Any]) -> bool:
     """Whether the request names a column that did not exist before. Such a column is relevant."""
     words = " ".join(texts_of(request))
     then = [literal for literal, _ in shape["columns"]]
     labels = frame.columns if isinstance(frame, pd.DataFrame) else ()
-    literals = [literal for literal, _ in shape_of(frame)["columns"]]
+    literals = [literal for literal, _ in plain_shape(frame)["columns"]]
     new = (str(label) for label, literal in zip(labels, literals, strict=False) if literal not in then)
     return any(is_mentioned(label, words) for label in new)
 

@@ -124,7 +124,7 @@ def _write(files: Folder, resolution: Resolution, options: CallOptions, samples:
 
 
 def _is_recorded(recorded: Sequence[str], label: Any) -> bool:
-    from autocoder_jupyter.data.drift import column_literal
+    from autocoder_jupyter.data.shapes import column_literal
 
     return column_literal(label) in recorded
 

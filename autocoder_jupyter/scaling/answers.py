@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow
 from pyarrow import dataset, parquet
 
-from autocoder_jupyter.data.drift import family
+from autocoder_jupyter.data.shapes import family
 from autocoder_jupyter.engine.evidence.pieces import below, deviation
 from autocoder_jupyter.equality.tables import has_own_index
 from autocoder_jupyter.errors import DataDrift, InvalidRequest, writing

@@ -15,7 +15,9 @@ import pyarrow
 
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import CallOptions
-from autocoder_jupyter.data.drift import column_literal, family
+from autocoder_jupyter.data.categories import Misfit, with_categories
+from autocoder_jupyter.data.drift import with_known_categories
+from autocoder_jupyter.data.shapes import column_literal, family
 from autocoder_jupyter.engine.evidence.pieces import below, by_groups, by_rows, deviation, difference
 from autocoder_jupyter.equality.tables import is_numbered
 from autocoder_jupyter.errors import (
@@ -46,12 +48,12 @@ class Dtypes:
 
     Args:
         by_name: the dtypes of the sample by the literals of its columns (`drift.shape_of`).
-        categories: those of its columns that have categories.
+        categories: the records of its columns that have categories (`data.categories`).
         renames: the names that the function reads, by those in the data.
     """
 
     by_name: Mapping[str, str] = field(default_factory=dict)
-    categories: Mapping[str, pd.CategoricalDtype] = field(default_factory=dict)
+    categories: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     renames: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, label: Any, labels: Any) -> str:
@@ -71,7 +73,7 @@ class Dtypes:
             values = frame.iloc[:, place]
             if dtype.startswith("category"):
                 kept = self.categories.get(self._literal(label, labels))
-                made.isetitem(place, _with_categories(values, kept, str(label)))
+                made.isetitem(place, _as_categories(values, kept, str(label)))
             elif family(dtype) == "float" and family(now) == "int":
                 made.isetitem(place, values.astype("float64").array)
             elif dtype == "object" and now == "bool":  # truth values with gaps
@@ -90,11 +92,10 @@ class Dtypes:
 
 def dtypes_of(function: Function, name: str) -> Dtypes:
     """The dtypes of an input."""
-    sample = function.samples.get(name)
-    found = sample.dtypes.items() if isinstance(sample, pd.DataFrame) else ()
+    shape = with_known_categories(function.shapes.get(name, {}), function.samples.get(name))
     return Dtypes(
-        {str(literal): str(dtype) for literal, dtype in function.shapes.get(name, {}).get("columns", ())},
-        {column_literal(label): dtype for label, dtype in found if isinstance(dtype, pd.CategoricalDtype)},
+        {str(literal): str(dtype) for literal, dtype in shape.get("columns", ())},
+        shape.get("categories", {}),
         {has: reads for reads, has in function.renames.items()},
     )
 
@@ -123,19 +124,19 @@ def frame_of(table: Any, dtypes: Dtypes) -> pd.DataFrame:
     return dtypes.fitted(frame)
 
 
-def _with_categories(values: pd.Series[Any], like: pd.CategoricalDtype | None, name: str) -> Any:
-    """Values as categories: those of the sample, and after them those that it lacks."""
-    own = values.astype("category")
-    if like is None:
-        return own.array
-    new = own.cat.remove_unused_categories().cat.categories.difference(like.categories)
-    if len(new) and like.ordered:
+def _as_categories(values: pd.Series[Any], record: Mapping[str, Any] | None, name: str) -> Any:
+    """Values as the recorded categories, and after them those that were not recorded."""
+    if record is None:
+        return values.astype("category").array
+    try:
+        made = with_categories(values, record)
+    except Misfit as error:
         raise DataDrift(
-            f"The column {visible(name)!r} has a category that the sample lacks: {visible(repr(new[0]))[:100]}.",
-            why="The categories of the sample have an order, and this one has no place in it.",
-            hint="Take a sample with all categories.",
-        )
-    return own.cat.set_categories([*like.categories, *new], ordered=bool(like.ordered)).array
+            f"The column {visible(name)!r} {error}.",
+            why="The categories of the sample have an order, which is a part of what the function was tested with.",
+            hint="Take a sample with all categories, or bring the data into the order of the sample.",
+        ) from None
+    return made.astype("category").array
 
 
 def _is_date(kind: Any) -> bool:

@@ -17,10 +17,13 @@ import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
+from autocoder_jupyter.data.categories import recorded_dtype, source_of_dtype
 from autocoder_jupyter.data.columns_read import EVERY_COLUMN, MASKED, ColumnsRead
-from autocoder_jupyter.data.periods import patterns, usual_dtype
+from autocoder_jupyter.data.periods import details_of, patterns, usual_dtype
+from autocoder_jupyter.data.shapes import KNOWN_OBJECTS
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.types import InputSpec, OutputSpec
 from autocoder_jupyter.untrusted.parsing import literal as read_literal
@@ -61,6 +64,8 @@ def command_line(
         used.add("_cli_argument")
     if used & {"_cli_table", "_cli_series"}:
         used |= {"_cli_table", "_cli_rows", "_cli_recorded", "_cli_fitted", "_cli_converted", "_cli_has_zone"}
+        used |= {"_cli_open", "_cli_is_text", "_cli_dialect", "_cli_categories", "_cli_objects"}
+        used |= {"_cli_periods", "_cli_words"}
     if inputs:
         used.add("_cli_mounted")
     parts = [source for name, source in functions().items() if name in used]
@@ -257,7 +262,7 @@ def recorded_tables(
     lines = ["    tables = {"]
     for spec in tables:
         shape = shapes.get(spec.name, {})
-        columns, index = _dtypes(shape.get("columns")), _dtypes(shape.get("index"))
+        columns, index = _dtypes(shape.get("columns"), shape), _dtypes(shape.get("index"))
         if any(label == "None" for label, _ in shape.get("index", ())):
             index = {}  # a level without a name cannot be found in a file
         taken = {
@@ -274,13 +279,14 @@ def recorded_tables(
             *(f"                {written}," for written in spare),
             "            ),",
             *_dict({has: (literal(reads), literal(has)) for reads, has in renames.items()}),
-            *_dict({found: (literal(found), literal(usual_dtype(group))) for found, group in taken.items()}),
+            *_dict({found: (literal(found), _pattern_dtype(group, shape)) for found, group in taken.items()}),
             "        ),",
         ]
-    return [*lines, "    }"]
+    imports = ["    import pandas", ""] if any("pandas." in line for line in lines) else []
+    return [*imports, *lines, "    }"]
 
 
-def _dtypes(pairs: Any) -> dict[str, tuple[str, str]]:
+def _dtypes(pairs: Any, shape: Mapping[str, Any] = MappingProxyType({})) -> dict[str, tuple[str, str]]:
     """By recorded label: name and dtype as they are written in the script. Left out are names that a file cannot have,
     and names that are masked.
     """
@@ -290,8 +296,25 @@ def _dtypes(pairs: Any) -> dict[str, tuple[str, str]]:
             name = read_literal(str(label))
             if isinstance(name, str | int | float) and not MASKED.search(str(name)):
                 written = literal(name) if isinstance(name, str) else repr(name)
-                found[str(label)] = (written, literal(str(dtype)))
+                found[str(label)] = (written, _dtype(str(label), str(dtype), shape))
     return found
+
+
+def _dtype(label: str, dtype: str, shape: Mapping[str, Any]) -> str:
+    """The dtype as it is written in the script: a category with its categories, objects with their kind."""
+    record, kind = shape.get("categories", {}).get(label), shape.get("objects", {}).get(label)
+    if dtype == "category" and isinstance(record, Mapping):
+        known = recorded_dtype(record)
+        if known is not None and (source := source_of_dtype(known)):
+            return source
+        return literal("ordered category" if record.get("ordered") is True else dtype)
+    return literal(f"object of {kind}" if dtype == "object" and kind in KNOWN_OBJECTS and kind != "string" else dtype)
+
+
+def _pattern_dtype(group: Mapping[str, str], shape: Mapping[str, Any]) -> str:
+    """The dtype of further columns of a pattern as it is written in the script."""
+    usual = usual_dtype(group)
+    return _dtype("", usual, {key: {"": detail} for key, detail in details_of(group, usual, shape).items()})
 
 
 def _dict(written: Mapping[str, tuple[str, str]]) -> list[str]:

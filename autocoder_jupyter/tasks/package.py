@@ -41,7 +41,7 @@ _CACHES = ("__pycache__", ".pytest_cache")
 _NEEDED = frozenset({"numpy", "pandas", "pyarrow"})
 _PANDERA = "pandera>=0.24"
 
-_CONTRACT_PARTS = ("_cli_fitted", "_cli_converted", "_cli_has_zone")
+_CONTRACT_PARTS = ("_cli_fitted", "_cli_converted", "_cli_has_zone", "_cli_categories", "_cli_objects")
 """The functions of an exported script that bring a table to the recorded dtypes."""
 
 

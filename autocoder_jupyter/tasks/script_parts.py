@@ -56,7 +56,8 @@ def _cli_path(text):
 
 
 def _cli_table(text, columns, index, spare, renames, patterns):
-    """A table by its suffix: .parquet, .feather, .csv, .tsv, .xlsx, .json, .jsonl; by its first bytes without one.
+    """A table by its suffix: .parquet, .feather, .csv, .tsv, .xlsx, .json, .jsonl; by its first bytes without one. The
+    files of a folder are read one below the other.
 
     It gets the recorded dtypes of columns and index, the columns that are not read, the names in the data of columns
     that are read by another name, and the dtypes of columns that are taken by a pattern. A column of text is read as
@@ -67,14 +68,25 @@ def _cli_table(text, columns, index, spare, renames, patterns):
     import pandas
 
     path = pathlib.Path(text)
+    if path.is_dir():
+        entries = sorted(entry for entry in path.iterdir() if entry.name[0] not in "._")
+        if not entries or any(entry.is_dir() or entry.is_symlink() for entry in entries):
+            raise ValueError("only a folder of files is read as one table")
+        parts = [_cli_table(str(entry), columns, index, spare, renames, patterns) for entry in entries]
+        if any(list(part.columns) != list(parts[0].columns) for part in parts):
+            raise ValueError("its files have different columns")
+        return pandas.concat(parts, ignore_index=not index)
     with path.open("rb") as file:
         first = file.read(6)
-    kind = path.suffix.lower() or {b"PAR1": ".parquet", b"ARRO": ".feather"}.get(first[:4], "")
+    packed = {b"\x1f\x8b": "gzip", b"BZ": "bz2", b"\xfd7": "xz"}.get(first[:2])
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if packed and len(suffixes) > 1:
+        suffixes.pop()
+    kind = suffixes[-1] if suffixes else {b"PAR1": ".parquet", b"ARRO": ".feather"}.get(first[:4], "")
     if not kind and first.lstrip()[:1] in (b"[", b"{"):
         kind = ".json"
     dtypes = {**{has: columns[reads] for reads, has in renames.items() if reads in columns}, **columns, **index}
-    words = {str(label): "str" for label, dtype in dtypes.items() if dtype.startswith(("str", "object", "large_str"))}
-    if any(dtype.startswith("geometry") for dtype in columns.values()):
+    if any(str(dtype).startswith("geometry") for dtype in columns.values()):
         import geopandas
 
         table = geopandas.read_parquet(path) if kind in (".parquet", ".pq") else geopandas.read_file(path)
@@ -84,26 +96,96 @@ def _cli_table(text, columns, index, spare, renames, patterns):
         table = pandas.read_feather(path)
     elif kind in (".json", ".jsonl", ".ndjson"):
         if not dtypes:
-            return pandas.read_json(path, lines=kind != ".json")
-        table = _cli_rows(path, is_lines=kind != ".json")
+            return pandas.read_json(path, lines=kind != ".json", compression=packed)
+        table = _cli_rows(path, packed, is_lines=kind != ".json")
+        recorded = _cli_periods(table.columns, dtypes, patterns)
         for label in table.columns:  # pandas writes a time as milliseconds since 1970
-            dtype = dtypes.get(label, "")
+            dtype = str(recorded.get(label, ""))
             if dtype.startswith(("datetime64", "timestamp[")) and pandas.api.types.is_numeric_dtype(table[label]):
                 table[label] = pandas.to_datetime(table[label], unit="ms", utc=_cli_has_zone(dtype))
     elif kind in (".xlsx", ".xls", ".ods"):
-        table = pandas.read_excel(path, dtype=words)
+        labels = pandas.read_excel(path, nrows=0).columns
+        table = pandas.read_excel(path, dtype=_cli_words(labels, dtypes, patterns))
     else:
-        table = pandas.read_csv(path, sep="\t" if kind in (".tsv", ".tab") else ",", dtype=words)
+        names = [{str(label), str(renames.get(label, label))} for label in columns]
+        found = _cli_dialect(path, packed, kind, names, patterns)
+        labels = pandas.read_csv(path, nrows=0, **found).columns
+        table = pandas.read_csv(path, dtype=_cli_words(labels, dtypes, patterns), **found)
     return _cli_fitted(table, columns, index, spare, renames, patterns)
 
 
-def _cli_rows(path, is_lines):
+def _cli_open(path, packed, mode, **options):
+    """An open file; one that is compressed gives what it holds."""
+    import importlib
+
+    library = {"gzip": "gzip", "bz2": "bz2", "xz": "lzma"}.get(packed, "builtins")
+    return importlib.import_module(library).open(path, mode, **options)
+
+
+def _cli_is_text(dtype):
+    """Whether a column with a recorded dtype is read as text from a file without types."""
+    if hasattr(dtype, "categories"):
+        return all(isinstance(category, str) for category in dtype.categories)
+    return dtype.startswith(("str", "large_str", "datetime", "timestamp", "timedelta", "duration", "ordered")) or (
+        dtype in ("category", "object", "object of date", "object of decimal")
+    )
+
+
+def _cli_words(labels, dtypes, patterns):
+    """The columns of a file without types that are read as text."""
+    recorded = _cli_periods(labels, dtypes, patterns)
+    words = {str(label) for label, dtype in recorded.items() if _cli_is_text(dtype)}
+    return {label: "str" for label in labels if str(label) in words}
+
+
+def _cli_periods(labels, dtypes, patterns):
+    """The recorded dtypes, and those of further columns that are taken by a pattern."""
+    import re
+
+    known = set(map(str, dtypes))
+    new = [label for label in labels if str(label) not in known]
+    found = {name: dtype for name in new for pattern, dtype in patterns.items() if re.fullmatch(pattern, str(name))}
+    return {**dtypes, **found}
+
+
+def _cli_dialect(path, packed, kind, names, patterns):
+    """The arguments of `read_csv` with which a file of text has these columns, each of which may have other names, or
+    columns of a pattern: separator, decimal sign, encoding, lines above the header.
+    """
+    import csv
+    import re
+
+    with _cli_open(path, packed, "rb") as file:
+        head = file.read(262144)
+    encoding = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb": "utf-8-sig"}.get(head[:2], "utf-8")
+    try:
+        text = head.decode(encoding)
+    except UnicodeDecodeError as error:
+        is_cut = encoding != "utf-8" or error.start > 262140
+        text, encoding = (head.decode(encoding, "ignore"), encoding) if is_cut else (head.decode("cp1252"), "cp1252")
+    lines, known = text.splitlines()[:60], dict.fromkeys(name for each in names for name in each)
+    most, found = 0, {"sep": "\t" if kind in (".tsv", ".tab") else ","}
+    for sign in ",;\t|":
+        for place, line in enumerate(lines):
+            there = next(csv.reader([line], delimiter=sign), [])
+            periods = len(_cli_periods(there, known, patterns)) - len(known)
+            count = periods + sum(not each.isdisjoint(there) for each in names)
+            if count > most:
+                cells = [cell.strip() for row in csv.reader(lines[place + 1 :], delimiter=sign) for cell in row]
+                commas = sum(bool(re.fullmatch(r"-?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+", cell)) for cell in cells)
+                points = sum(bool(re.fullmatch(r"-?\d+\.\d+", cell)) for cell in cells)
+                numbers = {"decimal": ",", "thousands": "."} if sign != "," and commas > points else {}
+                most, found = count, {"sep": sign, "skiprows": place, **numbers}
+    return {**found, "encoding": encoding, "compression": packed}
+
+
+def _cli_rows(path, packed, is_lines):
     """A table in JSON: one object per row, or one per column. No value is converted."""
     import json
 
     import pandas
 
-    with path.open(encoding="utf-8") as file:
+    with _cli_open(path, packed, "rt", encoding="utf-8") as file:
         read = [json.loads(line) for line in file if line.strip()] if is_lines else json.load(file)
     if isinstance(read, dict):
         read = {name: list(column.values()) if isinstance(column, dict) else column for name, column in read.items()}
@@ -173,6 +255,40 @@ def _cli_fitted(table, columns, index, spare, renames, patterns):
     return table
 
 
+def _cli_categories(column, dtype):
+    """A column as a category with the recorded categories and order, if it has no other order and no value changes."""
+    import pandas
+
+    known, own = dtype.categories, column.dtype if hasattr(column.dtype, "categories") else None
+    if own is not None and own.ordered == dtype.ordered and own.categories.equals(known):
+        return column
+    names = own.categories if own is not None else pandas.Index(column.dropna().unique())
+    by_text = {str(category): category for category in known}
+    if isinstance(known, pandas.DatetimeIndex):
+        by_text |= {category.isoformat(): category for category in known} | {str(day)[:10]: day for day in known}
+    if all(isinstance(name, str) for name in names) and not all(isinstance(name, str) for name in known):
+        pairs = {name: by_text.get(name, name) for name in names}
+    else:
+        pairs = {name: name for name in names}
+    new = [value for value in pairs.values() if value not in known]
+    places = [known.get_loc(value) for value in pairs.values() if value in known]
+    if own is not None and own.ordered:
+        if places != sorted(places):
+            raise ValueError(f"its categories have another order: {list(names)[:10]} instead of {list(known)[:10]}")
+        if dtype.ordered and new and len(places) == len(known):
+            return column
+    if dtype.ordered and new:
+        raise ValueError(f"{new[0]!r} is not in the recorded order {list(known)[:10]}")
+    try:
+        new = sorted(new)
+        merged = sorted([*known, *new]) if known.is_monotonic_increasing else [*known, *new]
+    except TypeError:
+        merged = [*known, *new]
+    made = pandas.Index(merged, dtype=known.dtype) if not new else pandas.Index(merged)
+    values = [pairs.get(value) if here else None for value, here in zip(column, column.notna(), strict=True)]
+    return pandas.Series(pandas.Categorical(values, made, ordered=dtype.ordered), index=column.index, name=column.name)
+
+
 def _cli_has_zone(dtype):
     """Whether a dtype of times has a time zone."""
     return "," in dtype or "tz=" in dtype
@@ -183,6 +299,14 @@ def _cli_converted(column, dtype):
     import pandas
 
     kinds = pandas.api.types
+    if hasattr(dtype, "categories"):
+        return _cli_categories(column, dtype)
+    if dtype == "ordered category":
+        if not getattr(column.dtype, "ordered", False):
+            raise ValueError("its order is not in this script; give a file that has it, such as Parquet")
+        return column
+    if dtype.startswith("object of "):
+        return _cli_objects(column, dtype.removeprefix("object of "))
     if str(column.dtype) == "geometry" and dtype.startswith("geometry["):
         code = column.crs.to_authority(min_confidence=100) if column.crs else None
         system = ":".join(code) if code else getattr(column.crs, "name", "no coordinate system")
@@ -199,6 +323,8 @@ def _cli_converted(column, dtype):
             if len(present) and not is_text:
                 raise ValueError(f"it holds {column.dtype}, not times; write them as 2024-01-31")
             has_zone = _cli_has_zone(dtype)
+            if present.astype(str).str.strip().str.isdigit().any():
+                raise ValueError("it holds digits alone, not times; write them as 2024-01-31")
             zones = present.astype(str).str.contains(r"(?:Z|[+-]\d\d:?\d\d)$")
             if not (zones == has_zone).all():
                 other = present[zones != has_zone].iloc[0]
@@ -232,6 +358,29 @@ def _cli_converted(column, dtype):
     if dtype.startswith(("str", "large_str")) and len(present) and not is_text:
         raise ValueError(f"it holds {column.dtype}, not text")
     return column.astype(dtype)
+
+
+def _cli_objects(column, kind):
+    """A column of Python objects of one kind."""
+    import datetime
+    import decimal
+
+    import pandas
+
+    made = column.astype(object).where(column.notna(), float("nan"))
+    if kind in ("date", "decimal"):
+        values = [
+            (datetime.date.fromisoformat(value[:10]) if kind == "date" else decimal.Decimal(value))
+            if isinstance(value, str)
+            else value
+            for value in made
+        ]
+        made = pandas.Series(values, index=made.index, name=made.name, dtype=object)
+    found = pandas.api.types.infer_dtype(made, skipna=True)
+    numbers = ("integer", "floating", "mixed-integer-float")
+    if found not in (kind, "empty") and not (kind in numbers and found in numbers):
+        raise ValueError(f"it holds {found} values, not {kind} ones")
+    return made
 
 
 def _cli_json(text):

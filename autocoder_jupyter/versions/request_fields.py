@@ -19,7 +19,7 @@ from typing import Any
 
 import pandas as pd
 
-from autocoder_jupyter.data.drift import shape_of
+from autocoder_jupyter.data.shapes import plain_shape
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.request import Example, Request
 from autocoder_jupyter.settings.config import RECORDS
@@ -378,7 +378,7 @@ class RequestKey:
 def schema_of(value: Any) -> dict[str, Any]:
     """The schema of a sample, without its rows. Column names that may be private are masked."""
     if isinstance(value, pd.DataFrame | pd.Series):
-        return {key: part for key, part in shape_of(value).items() if key != "rows"}
+        return {key: part for key, part in plain_shape(value).items() if key != "rows"}
     kind = {"type": type(value).__name__}
     if isinstance(value, File):
         suffix = PurePath(value.path).suffix.lower()

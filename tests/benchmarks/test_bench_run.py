@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter.calls.options import CallOptions
-from autocoder_jupyter.data.drift import shape_of
+from autocoder_jupyter.data.shapes import shape_of
 from autocoder_jupyter.data.value_drift import value_profile
 from autocoder_jupyter.data.withheld import WithheldColumns
 from autocoder_jupyter.result import CodeGenEvalResult

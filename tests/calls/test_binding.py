@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter.calls.binding import bind, checked_value, split
-from autocoder_jupyter.data.drift import shape_of
+from autocoder_jupyter.data.shapes import shape_of
 from autocoder_jupyter.errors import DataDrift, InvalidRequest
 from autocoder_jupyter.types import Dir, File, InputSpec, TypeName
 from tests.cases import each

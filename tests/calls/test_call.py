@@ -21,7 +21,7 @@ from autocoder_jupyter.calls.outputs import field_names, moved_to_destination
 from autocoder_jupyter.calls.runtime import runtime_for
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.data.capture import capture
-from autocoder_jupyter.data.drift import shape_of
+from autocoder_jupyter.data.shapes import shape_of
 from autocoder_jupyter.errors import (
     DataDrift,
     DriftWarning,

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
+import gzip
 import json
+import lzma
 import subprocess
 import sys
 import threading
@@ -21,11 +24,11 @@ from autocoder_jupyter.calls.call import call
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.data import capture, readers
-from autocoder_jupyter.data.drift import shape_of
 from autocoder_jupyter.data.files import describe_file
 from autocoder_jupyter.data.readers import read_table
-from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.types import File, InputSpec, OutputSpec
+from autocoder_jupyter.data.shapes import shape_of
+from autocoder_jupyter.errors import DataDrift, InvalidRequest
+from autocoder_jupyter.types import Dir, File, InputSpec, OutputSpec
 from tests.calls.conftest import StandInPool
 from tests.cases import each
 
@@ -337,3 +340,94 @@ def test_a_table_with_geometries_is_refused_by_name(give: Callable[..., Any]) ->
     with pytest.raises(InvalidRequest, match=r"sales is a .*Geometries, but only a plain DataFrame") as caught:
         give(Geometries(PLAIN), PLAIN)
     assert "sales = sales.to_wkt()" in str(caught.value)
+
+
+SIZES = pd.DataFrame(
+    {
+        "size": pd.Categorical(["M", "S", "L"], ["S", "M", "L"], ordered=True),
+        "zip": pd.Categorical(["01067", "10115", "01067"], ["10115", "01067"]),
+        "stars": pd.Categorical([3, 1, 2], [3, 2, 1], ordered=True),
+        "flag": pd.array([True, None, False], dtype="boolean"),
+        "count": pd.array([1, None, 3], dtype="Int64"),
+        "price": pd.array([0.1, 2.5, 3.0], dtype="float32"),
+        "day": [dt.date(2024, 1, 2), None, dt.date(2024, 1, 1)],
+        "at": pd.to_datetime(["2024-01-01", "2024-01-02", None]).as_unit("ns"),
+    }
+)
+FILES: dict[str, Callable[[pd.DataFrame, Path], Any]] = {
+    "csv": lambda frame, path: frame.to_csv(path, index=False),
+    "csv.gz": lambda frame, path: frame.to_csv(path, index=False),
+    "txt": lambda frame, path: frame.to_csv(path, index=False, sep=";", decimal=",", encoding="utf-16"),
+    "xlsx": lambda frame, path: frame.to_excel(path, index=False),
+    "jsonl": lambda frame, path: frame.astype({"day": "str"}).to_json(path, orient="records", lines=True),
+    "json.gz": lambda frame, path: frame.astype({"day": "str"}).to_json(path, orient="records"),
+    "parquet": lambda frame, path: frame.to_parquet(path),
+}
+
+
+@each("suffix", FILES)
+def test_categories_and_all_of_a_dtype_are_restored_from_a_file(
+    give: Callable[..., pd.DataFrame], suffix: str, tmp_path: Path
+) -> None:
+    path = tmp_path / f"sizes.{suffix}"
+    FILES[suffix](SIZES, path)
+    got = give(path, SIZES)
+    pd.testing.assert_frame_equal(got.drop(columns="day"), SIZES.drop(columns="day"))
+    assert got["day"].dropna().tolist() == SIZES["day"].dropna().tolist()
+    for name in ("size", "zip", "stars"):
+        assert got[name].cat.codes.tolist() == SIZES[name].cat.codes.tolist()
+
+
+def test_a_file_with_another_order_of_its_categories_is_refused_and_the_line_that_helps_is_offered(
+    function: Callable[..., Function], tmp_path: Path
+) -> None:
+    outputs = (OutputSpec(name="sales", type="DataFrame"),)
+    code = "def run(sales):\n    return sales.sort_values('size')\n"
+    made = function(code, (SALES,), outputs, sample_shapes={"sales": shape_of(SIZES)})
+    turned = SIZES.assign(size=SIZES["size"].cat.reorder_categories(["L", "M", "S"], ordered=True))
+    turned.to_parquet(tmp_path / "sizes.parquet")
+    for value in (turned, tmp_path / "sizes.parquet"):
+        with pytest.raises(DataDrift, match="has the order 'L' < 'M' < 'S' instead of 'S' < 'M' < 'L'") as raised:
+            asyncio.run(call(made, CallOptions(), [value], {}))
+        offered = "sales['size'] = sales['size'].cat.set_categories(['S', 'M', 'L'], ordered=True)"
+        assert offered in raised.value.hint
+
+
+GERMAN = "Report of the week\n\nall prices in €\nday;price;zip\n2024-01-31;1.234,5;01067\n2024-02-01;2,25;10115\n"
+READ = pd.DataFrame(
+    {"day": pd.to_datetime(["2024-01-31", "2024-02-01"]), "price": [1234.5, 2.25], "zip": ["01067", "10115"]}
+)
+
+
+@each("encoding", ["utf-8", "cp1252", "utf-16", "utf-8-sig"])
+@each("packed", [lambda data: data, gzip.compress, lzma.compress])
+def test_text_is_read_as_it_is_written(
+    give: Callable[..., pd.DataFrame], encoding: str, packed: Callable[[bytes], bytes], tmp_path: Path
+) -> None:
+    (tmp_path / "sales.csv").write_bytes(packed(GERMAN.encode(encoding)))
+    pd.testing.assert_frame_equal(give(tmp_path / "sales.csv", READ), READ)
+
+
+def test_a_folder_is_one_table(give: Callable[..., pd.DataFrame], tmp_path: Path) -> None:
+    folder = tmp_path / "days"
+    folder.mkdir()
+    for name in ("b", "a"):
+        (folder / f"{name}.csv").write_text(GERMAN)
+    (folder / "_SUCCESS").write_text("")
+    for value in (folder, str(folder), Dir(folder)):
+        pd.testing.assert_frame_equal(give(value, READ), pd.concat([READ, READ], ignore_index=True))
+    (folder / "c.csv").write_text(GERMAN.replace("price;", "price;note;"))
+    with pytest.raises(InvalidRequest, match=r"c\.csv has other columns than a\.csv"):
+        give(folder, READ)
+    (folder / "c.csv").unlink()
+    (folder / "_delta_log").mkdir()
+    with pytest.raises(InvalidRequest, match="only a folder of files is read as one table"):
+        give(folder, READ)
+
+
+def test_the_index_of_the_sample_is_that_of_a_file(give: Callable[..., pd.DataFrame], tmp_path: Path) -> None:
+    for name in ("day", None):
+        table = READ.set_index("day").rename_axis(name)
+        table.to_csv(tmp_path / "sales.csv")
+        got = give(tmp_path / "sales.csv", table)
+        pd.testing.assert_frame_equal(got, table, check_index_type=name is not None)

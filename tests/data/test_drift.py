@@ -6,8 +6,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autocoder_jupyter.data.columns_read import ColumnsRead
-from autocoder_jupyter.data.drift import check_drift, restore_dtypes, shape_of, unread_drift
+from autocoder_jupyter.data.columns_read import EVERY_COLUMN, ColumnsRead
+from autocoder_jupyter.data.drift import (
+    check_drift,
+    restore_dtypes,
+    told_differences,
+    unread_drift,
+    with_known_categories,
+)
+from autocoder_jupyter.data.shapes import shape_of
 from tests.cases import each
 from tests.data.conftest import COLUMNS, FRAMES
 
@@ -124,7 +131,7 @@ def test_a_difference_of_form_alone_is_taken_away_without_touching_the_frame(for
 
 
 def test_what_would_lose_something_stays_as_it_is() -> None:
-    for other in (BASE.assign(n=[1.0, np.nan]), BASE.assign(n=[1e300, 1.0]), BASE.assign(s=pd.Categorical(["a", "b"]))):
+    for other in (BASE.assign(n=[1.0, np.nan]), BASE.assign(n=[1e300, 1.0])):
         assert restore_dtypes(other, shape_of(BASE)) is other
     assert check_drift("t", BASE.assign(n=[1, "x"]), shape_of(BASE)) is not None
 
@@ -133,3 +140,147 @@ def test_columns_that_are_not_read_stay_as_they_are() -> None:
     given = BASE.astype(object)
     made = restore_dtypes(given, shape_of(BASE), ColumnsRead(all=False, names=frozenset({"x"})))
     assert made["n"].dtype == object and made["x"].dtype == float
+
+
+SIZES = pd.Categorical(["M", "S", None], ["S", "M", "L"], ordered=True)
+CATEGORIES = {
+    "ordered": SIZES,
+    "unordered": pd.Categorical(["b", "a", None], ["c", "b", "a"]),
+    "numbers": pd.Categorical([3, 1, None], [3, 2, 1], ordered=True),
+    "truth values": pd.Categorical([True, False, None], [True, False]),
+    "times": pd.Categorical(
+        pd.to_datetime(["2024-01-02", "2024-01-01", None]), pd.to_datetime(["2024-01-02", "2024-01-01"])
+    ),
+    "intervals": pd.cut(pd.Series([1, 5, None]), [0, 2, 4, 6]).array,
+}
+
+
+@each("kept", CATEGORIES.values(), ids=[*CATEGORIES])
+def test_texts_and_other_categories_get_the_recorded_ones(kept: Any) -> None:
+    frame = pd.DataFrame({"x": kept})
+    shape = json.loads(json.dumps(shape_of(frame)))
+    objects = pd.Series(kept).astype(object)
+    forms = {
+        "itself": frame["x"],
+        "values": objects.infer_objects(),
+        "texts": objects.map(str, na_action="ignore"),
+        "no order": pd.Series(pd.Categorical(objects)) if frame["x"].dtype.kind == "O" else frame["x"],
+        "gaps": pd.Series([None, None, None]),
+    }
+    for form, column in forms.items():
+        given = pd.DataFrame({"x": column})
+        assert check_drift("t", given, shape) is None, form
+        made = restore_dtypes(given, shape)["x"]
+        assert made.dtype.ordered == frame["x"].dtype.ordered, form
+        assert made.cat.categories.tolist() == frame["x"].cat.categories.tolist(), form
+        if form != "gaps":
+            assert made.cat.codes.tolist() == frame["x"].cat.codes.tolist(), form
+
+
+@each(
+    ("other", "words"),
+    [
+        (
+            pd.Categorical(["M"], ["L", "M", "S"], ordered=True),
+            "'x' has the order 'L' < 'M' < 'S' instead of 'S' < 'M' < 'L'",
+        ),
+        (
+            pd.Categorical(["S"], ["S", "XL", "L"], ordered=True),
+            "'XL', which is not in the recorded order",
+        ),
+        (["M", "XL"], "'XL', which is not in the recorded order"),
+        ([1, 2], "which are not in the recorded order"),
+    ],
+)
+def test_another_order_and_a_value_without_a_place_in_it_are_drift(other: Any, words: str) -> None:
+    sentence = check_drift("t", pd.DataFrame({"x": other}), shape_of(pd.DataFrame({"x": SIZES})))
+    assert words in str(sentence)
+    series = check_drift("t", pd.Series(other, name="x"), shape_of(pd.Series(SIZES, name="x")))
+    assert words.removeprefix("'x' ") in str(series)
+
+
+def test_an_order_that_has_more_categories_stays_and_new_values_without_an_order_are_added() -> None:
+    more = pd.DataFrame({"x": pd.Categorical(["XL", "S"], ["S", "M", "L", "XL"], ordered=True)})
+    shape = shape_of(pd.DataFrame({"x": SIZES}))
+    assert check_drift("t", more, shape) is None and restore_dtypes(more, shape) is more
+    fewer = restore_dtypes(pd.DataFrame({"x": pd.Categorical(["S", "L"], ["S", "L"], ordered=True)}), shape)
+    assert fewer["x"].cat.categories.tolist() == ["S", "M", "L"]
+    for categories, found in ((["a", "c"], ["a", "b", "c"]), (["c", "a"], ["c", "a", "b"])):
+        kept = shape_of(pd.DataFrame({"x": pd.Categorical(["a"], categories)}))
+        made = restore_dtypes(pd.DataFrame({"x": ["b", "a"]}), kept)
+        assert made["x"].tolist() == ["b", "a"] and made["x"].cat.categories.tolist() == found
+
+
+def test_categories_that_may_not_be_written_down_are_not_and_their_order_is_asked_for() -> None:
+    frame = pd.DataFrame({"x": SIZES})
+    shape = shape_of(frame, lambda label, column: False)
+    assert "'S'" not in json.dumps(shape) and "S" not in json.dumps(shape["categories"]).replace("values", "")
+    assert "the recorded order is not known" in str(check_drift("t", frame.astype(str), shape))
+    known = with_known_categories(shape, frame)
+    assert check_drift("t", frame.astype(object), known) is None
+    assert restore_dtypes(frame.astype(object), known)["x"].dtype == frame["x"].dtype
+    private = shape_of(pd.DataFrame({"x": pd.Categorical(["alice@example.com"])}))
+    assert private["categories"]["'x'"]["values"] is None
+
+
+FORMS = {
+    "unit": (pd.date_range("2024", periods=2, unit="ns"), pd.date_range("2024", periods=2, unit="s")),
+    "zone": (
+        pd.date_range("2024", periods=2, tz="Europe/Berlin"),
+        pd.date_range("2024", periods=2, tz="Europe/Berlin").tz_convert("UTC"),
+    ),
+    "nullable": (pd.array([1, None], dtype="Int64"), [1.0, None]),
+    "precision": (np.array([0.5, 0.25], "float32"), [0.5, 0.25]),
+    "whole numbers": ([1.0, 2.0], [1, 2]),
+    "strings": (["a", "b"], np.array(["a", "b"], dtype=object)),
+    "objects": (pd.Series(["a", None], dtype=object), pd.Series(["a", None], dtype="string")),
+    "truth values": (pd.Series([True, False], dtype=object), [True, False]),
+    "truth values with gaps": (pd.array([True, None], dtype="boolean"), pd.Series([True, None], dtype=object)),
+}
+
+
+@each(("then", "now"), FORMS.values(), ids=[*FORMS])
+def test_each_property_of_a_dtype_that_can_change_an_answer_is_restored(then: Any, now: Any) -> None:
+    recorded, given = pd.DataFrame({"x": then}), pd.DataFrame({"x": now})
+    shape = shape_of(recorded)
+    assert check_drift("t", given, shape) is None
+    assert restore_dtypes(given, shape)["x"].dtype == recorded["x"].dtype
+    series = restore_dtypes(given["x"], shape_of(recorded["x"]))
+    assert series.dtype == recorded["x"].dtype
+    assert told_differences("t", restore_dtypes(given, shape), shape, EVERY_COLUMN) == ""
+
+
+def test_what_cannot_be_restored_is_told() -> None:
+    precise = pd.DataFrame({"x": [0.1, 0.2]}, index=pd.date_range("2024", periods=2))
+    shape = shape_of(precise.astype("float32"))
+    given = precise.reset_index(drop=True)
+    assert check_drift("t", given, shape) is None
+    said = told_differences("t", restore_dtypes(given, shape), shape, EVERY_COLUMN)
+    assert said == "t: 'x' is float64 instead of float32, the index is int64 instead of datetime64[us]."
+
+
+@each(
+    ("then", "now", "words"),
+    [
+        (
+            pd.Series(["a", "b"], dtype=object),
+            pd.Series(["a", 1], dtype=object),
+            "values of several kinds instead of texts",
+        ),
+        (
+            pd.Series([True, None], dtype=object),
+            pd.Series(["True", None], dtype=object),
+            "texts instead of truth values",
+        ),
+        (["01067", "1234"], pd.Series([1067, 1234], dtype=object), "'x' is object instead of str"),
+        (["1", "2"], pd.Categorical([1, 2]), "'x' is category instead of str"),
+    ],
+)
+def test_objects_of_another_kind_are_drift(then: Any, now: Any, words: str) -> None:
+    assert words in str(check_drift("t", pd.DataFrame({"x": now}), shape_of(pd.DataFrame({"x": then}))))
+
+
+def test_an_index_level_with_other_values_is_drift() -> None:
+    indexed = pd.DataFrame({"x": [1]}, index=pd.DatetimeIndex(["2024-01-01"], name="day"))
+    other = indexed.set_axis(pd.Index(["2024-01-01"], name="day"))
+    assert "index level 'day' is str instead of datetime64" in str(check_drift("t", other, shape_of(indexed)))

@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter.data.columns_read import EVERY_COLUMN, ColumnsRead, columns_read
-from autocoder_jupyter.data.drift import check_drift, conversions, restore_dtypes, shape_of, unread_drift
+from autocoder_jupyter.data.drift import check_drift, conversions, restore_dtypes, unread_drift
 from autocoder_jupyter.data.periods import period_of
+from autocoder_jupyter.data.shapes import shape_of
 from autocoder_jupyter.tasks.command_line import recorded_tables
 from autocoder_jupyter.tasks.script_parts import _cli_fitted
 from autocoder_jupyter.types import InputSpec

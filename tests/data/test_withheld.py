@@ -11,7 +11,7 @@ import pytest
 
 from autocoder_jupyter.codemode.tables import Visibility, frame_of
 from autocoder_jupyter.data.context import build_context
-from autocoder_jupyter.data.drift import shape_of
+from autocoder_jupyter.data.shapes import shape_of
 from autocoder_jupyter.data.withheld import WithheldColumns
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.settings.config import Share

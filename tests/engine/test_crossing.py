@@ -17,7 +17,7 @@ from autocoder_jupyter.calls.binding import bind
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.codec import encode
 from autocoder_jupyter.data.crossing import that_crosses
-from autocoder_jupyter.data.drift import shape_of
+from autocoder_jupyter.data.shapes import shape_of
 from autocoder_jupyter.errors import UnsupportedData
 from autocoder_jupyter.run.events import Noticed
 from autocoder_jupyter.sandbox.protocol import EnvironmentSpec

@@ -13,8 +13,9 @@ import pytest
 
 from autocoder_jupyter.calls import function as value_watch
 from autocoder_jupyter.calls.options import CallOptions
-from autocoder_jupyter.data.drift import check_drift, conversions, shape_of
+from autocoder_jupyter.data.drift import check_drift, conversions
 from autocoder_jupyter.data.renames import call_with, likely_renames, option_of, renamed, renamed_samples
+from autocoder_jupyter.data.shapes import shape_of
 from autocoder_jupyter.data.value_drift import value_profile
 from autocoder_jupyter.data.withheld import WithheldColumns
 from autocoder_jupyter.display.card import card
@@ -198,14 +199,17 @@ def test_what_is_offered_can_be_written_in_a_cell() -> None:
     [
         ([1.5, 2.0], ["1.5", "2"]),
         ([1, 2], ["1", "2"]),
-        ([1, 2], [1.5, 2.0]),
         (pd.date_range("2024", periods=2), ["2024-01-01", "2024-01-02"]),
         (pd.date_range("2024", periods=2), pd.date_range("2024", periods=2, tz="UTC")),
-        (pd.date_range("2024", periods=2, tz="Europe/Berlin"), pd.date_range("2024", periods=2)),
+        (pd.date_range("2024", periods=2), ["31.01.2024", "01.02.2024"]),
         (pd.date_range("2024", periods=2, tz="Europe/Berlin"), ["2024-01-01T00:00:00Z", "2024-01-02T00:00:00Z"]),
         (pd.to_timedelta(["1s", "2s"]), ["1s", "2s"]),
         ([True, False], ["True", "False"]),
-        (["a", "b"], [1, 2]),
+        ([True, False], [True, False, None]),
+        ([True, False], ["true", None]),
+        ([True, False], [1, 0]),
+        ([True, False], [1.0, 0.0, None]),
+        (pd.Categorical(["S", "L"], ["S", "L"], ordered=True), pd.Categorical(["S", "L"], ["L", "S"], ordered=True)),
         ([1.0, 2.0], [True, False]),
     ],
 )
@@ -213,8 +217,47 @@ def test_the_line_that_converts_a_dtype_does(then: Any, now: Any) -> None:
     shape, sales = shape_of(pd.DataFrame({"x": then})), pd.DataFrame({"x": now})
     assert check_drift("sales", sales, shape) is not None
     (line,) = conversions("sales", sales, shape)
+    before = sales["x"].isna().tolist()
     exec(line, {"pd": pd, "sales": sales})
-    assert check_drift("sales", sales, shape) is None
+    assert check_drift("sales", sales, shape) is None and sales["x"].isna().tolist() == before
+
+
+@each(
+    ("then", "now"),
+    [
+        ([1, 2], [1.5, 2.0]),
+        ([1, 2], ["01067", "1234"]),
+        ([1, 2], ["9007199254740993", None]),
+        ([1, 2], ["1", "n/a"]),
+        ([True, False], ["yes", "True"]),
+        ([True, False], [2, 0]),
+        ([True, False], [2.0, None]),
+        (["01067", "1234"], [1067, 1234]),
+        (["01067", "1234"], [1234.0, None]),
+        (["1067", None], pd.date_range("2024", periods=2)),
+        (pd.date_range("2024", periods=2), ["01/02/2024", "02/03/2024"]),
+        (pd.date_range("2024", periods=2), ["31/01/2024", "02/13/2024"]),
+        (pd.date_range("2024", periods=2), [1704067200, 1704153600]),
+        (pd.date_range("2024", periods=2, tz="Europe/Berlin"), pd.date_range("2024", periods=2)),
+        (pd.date_range("2024", periods=2), pd.date_range("2024", periods=2, tz="Europe/Berlin")),
+        (pd.to_timedelta(["1s", "2s"]), ["1", "2"]),
+        (pd.Categorical(["S", "L"], ["S", "L"], ordered=True), ["S", "XL"]),
+    ],
+)
+def test_no_line_is_offered_that_could_change_a_value(then: Any, now: Any) -> None:
+    recorded = pd.DataFrame({"x": then})
+    shape, sales = shape_of(recorded), pd.DataFrame({"x": now})
+    assert check_drift("sales", sales, shape) is not None
+    assert conversions("sales", sales, shape) == conversions("sales", sales, shape, sample=recorded) == []
+
+
+def test_texts_of_numbers_are_offered_only_with_a_sample_that_they_give_back() -> None:
+    recorded, now = pd.DataFrame({"x": ["1067", "1234"]}), pd.DataFrame({"x": [1067.0, None, 7.0]})
+    shape = shape_of(recorded)
+    assert conversions("sales", now, shape) == []
+    (line,) = conversions("sales", now, shape, sample=recorded)
+    exec(line, {"pd": pd, "sales": now})
+    assert now["x"].tolist() == ["1067", pd.NA, "7"]
 
 
 def test_a_dtype_of_a_record_becomes_no_code() -> None:

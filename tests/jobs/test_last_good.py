@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import autocoder_jupyter
-from autocoder_jupyter.data.drift import shape_of
+from autocoder_jupyter.data.shapes import shape_of
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.errors import Cancelled, DataDrift, EarlierVersionWarning, GenerationFailed, InvalidRequest
 from autocoder_jupyter.jobs import registry

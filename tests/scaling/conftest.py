@@ -15,7 +15,7 @@ from autocoder_jupyter.calls import outcome_cache
 from autocoder_jupyter.calls.binding import bind
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.calls.runtime import runtime_for
-from autocoder_jupyter.data.drift import shape_of
+from autocoder_jupyter.data.shapes import shape_of
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution
 from autocoder_jupyter.sandbox.protocol import EnvironmentSpec

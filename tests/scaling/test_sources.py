@@ -26,8 +26,9 @@ from pyarrow import dataset, parquet
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.data import sampling
 from autocoder_jupyter.data.capture import origin_of
-from autocoder_jupyter.data.drift import check_drift, shape_of
+from autocoder_jupyter.data.drift import check_drift
 from autocoder_jupyter.data.sampling import sampled
+from autocoder_jupyter.data.shapes import shape_of
 from autocoder_jupyter.errors import DataDrift, InvalidRequest, NotSplittable, PieceFailed
 from autocoder_jupyter.scaling.pieces import Dtypes, frame_of
 from autocoder_jupyter.scaling.sources import HERE, Batches, source_of

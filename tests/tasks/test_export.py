@@ -4,6 +4,7 @@ import ast
 import datetime as dt
 import importlib.util
 import json
+import lzma
 import os
 import re
 import subprocess
@@ -22,6 +23,7 @@ from hypothesis import strategies as st
 from uv import find_uv_bin
 
 from autocoder_jupyter.calls.function import Function
+from autocoder_jupyter.data.shapes import shape_of
 from autocoder_jupyter.errors import InvalidRequest, PackageRefused
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.tasks import command_line
@@ -39,6 +41,7 @@ from autocoder_jupyter.types import (
 )
 from autocoder_jupyter.untrusted.folder import READ_BYTES
 from autocoder_jupyter.untrusted.visible import visible_block
+from tests.calls.test_own_tables import FILES, GERMAN, READ, SIZES
 
 CODE = '''"""Growth."""
 
@@ -207,8 +210,6 @@ EVERYTHING = pd.DataFrame(
 @pytest.mark.filterwarnings("ignore:The default formatting of datetime")
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "xlsx", "json", "jsonl", "ndjson", "feather", "parquet"])
 def test_a_file_is_brought_to_the_recorded_dtypes(report: Any, tmp_path: Path, loaded: Loaded, suffix: str) -> None:
-    from autocoder_jupyter.data.drift import shape_of
-
     code = "import pandas as pd\ndef run(sales):\n    return sales\n"
     interface = (InputSpec(name="sales", type="DataFrame"),), (OutputSpec(name="got", type="DataFrame"),)
     path = written(report(code, *interface, sample_shapes={"sales": shape_of(EVERYTHING)}), tmp_path / "growth.py")
@@ -233,11 +234,62 @@ def test_a_file_is_brought_to_the_recorded_dtypes(report: Any, tmp_path: Path, l
     pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "got.parquet"), EVERYTHING)
 
 
+@pytest.mark.parametrize("suffix", ["csv", "csv.gz", "txt", "xlsx", "jsonl", "json.gz", "parquet"])
+def test_a_file_gets_the_recorded_categories_and_kinds(
+    report: Any, tmp_path: Path, loaded: Loaded, suffix: str
+) -> None:
+    code = (  # Parquet has no categories of numbers
+        "import pandas as pd\ndef run(sales):\n"
+        "    return sales.assign(day=sales['day'].astype(str), stars=sales['stars'].cat.codes)\n"
+    )
+    interface = (InputSpec(name="sales", type="DataFrame"),), (OutputSpec(name="got", type="DataFrame"),)
+    path = written(report(code, *interface, sample_shapes={"sales": shape_of(SIZES)}), tmp_path / "growth.py")
+    FILES[suffix](SIZES, tmp_path / f"sales.{suffix}")
+    printed = loaded(path, "--sales", f"sales.{suffix}")
+    assert printed.stderr == ""
+    got = pd.read_parquet(tmp_path / "got.parquet")
+    expected = SIZES.assign(stars=SIZES["stars"].cat.codes)
+    pd.testing.assert_frame_equal(got.drop(columns="day"), expected.drop(columns="day"))
+    assert [str(day)[:10] for day in got["day"].dropna() if day != "nan"] == ["2024-01-02", "2024-01-01"]
+
+
+def test_another_order_of_categories_and_unknown_values_are_refused_by_the_script(
+    report: Any, tmp_path: Path, loaded: Loaded
+) -> None:
+    code = "import pandas as pd\ndef run(sales):\n    return str(sales['size'].max())\n"
+    interface = (InputSpec(name="sales", type="DataFrame"),), (OutputSpec(name="got", type="str"),)
+    path = written(report(code, *interface, sample_shapes={"sales": shape_of(SIZES)}), tmp_path / "growth.py")
+    SIZES.assign(size=SIZES["size"].cat.reorder_categories(["L", "M", "S"])).to_parquet(tmp_path / "turned.parquet")
+    assert "its categories have another order" in loaded(path, "--sales", "turned.parquet").stderr
+    (tmp_path / "more.csv").write_text("size\nM\nXL\n")
+    assert "'XL' is not in the recorded order ['S', 'M', 'L']" in loaded(path, "--sales", "more.csv").stderr
+    (tmp_path / "text.csv").write_text("size\nM\nS\n")
+    assert "got: M" in here(path, "--sales", "text.csv").stdout
+    unknown = shape_of(SIZES, lambda label, column: False)
+    path = written(report(code, *interface, sample_shapes={"sales": unknown}), tmp_path / "growth.py")
+    assert "its order is not in this script" in loaded(path, "--sales", "text.csv").stderr
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "utf-16", "utf-8-sig"])
+def test_text_and_a_folder_are_read_as_they_are_written(
+    report: Any, tmp_path: Path, loaded: Loaded, encoding: str
+) -> None:
+    code = "import pandas as pd\ndef run(sales):\n    return sales\n"
+    interface = (InputSpec(name="sales", type="DataFrame"),), (OutputSpec(name="got", type="DataFrame"),)
+    path = written(report(code, *interface, sample_shapes={"sales": shape_of(READ)}), tmp_path / "growth.py")
+    (tmp_path / "days").mkdir()
+    for name in ("a.csv", "b.csv.xz"):
+        data = GERMAN.encode(encoding)
+        (tmp_path / "days" / name).write_bytes(lzma.compress(data) if name.endswith("xz") else data)
+    for place, times in (("days/a.csv", 1), ("days/b.csv.xz", 1), ("days", 2)):
+        assert loaded(path, "--sales", place).stderr == ""
+        made = pd.read_parquet(tmp_path / "got.parquet")
+        pd.testing.assert_frame_equal(made, pd.concat([READ] * times, ignore_index=True))
+
+
 def test_what_a_file_lacks_and_what_cannot_be_converted_is_named_at_once(
     report: Any, tmp_path: Path, loaded: Loaded
 ) -> None:
-    from autocoder_jupyter.data.drift import shape_of
-
     code = (
         "import pandas as pd\ndef run(sales: pd.DataFrame) -> float:\n"
         "    late = sales[sales['day'] > '2024-01-01']\n    return float((late['price'] * late['whole']).sum())\n"
@@ -266,8 +318,6 @@ def test_what_a_file_lacks_and_what_cannot_be_converted_is_named_at_once(
 def test_a_file_whose_columns_were_renamed_is_read_as_a_table_of_a_call(
     report: Any, tmp_path: Path, loaded: Loaded, suffix: str
 ) -> None:
-    from autocoder_jupyter.data.drift import shape_of
-
     code = "import pandas as pd\ndef run(sales: pd.DataFrame) -> pd.DataFrame:\n    return sales[['code', 'at']]\n"
     made = pd.DataFrame({"code": ["00123", "7"], "at": pd.to_datetime(["2024-01-31", "2024-02-01"])})
     inputs, outputs = (InputSpec(name="sales", type="DataFrame"),), (OutputSpec(name="got", type="DataFrame"),)
@@ -287,8 +337,6 @@ def test_a_file_whose_columns_were_renamed_is_read_as_a_table_of_a_call(
 
 
 def test_an_index_and_a_series_have_their_recorded_dtypes(report: Any, tmp_path: Path, loaded: Loaded) -> None:
-    from autocoder_jupyter.data.drift import shape_of
-
     table = EVERYTHING.set_index("at")[["price"]].rename(columns={"price": 2024})
     column = EVERYTHING["day"]
     code = "import pandas as pd\ndef run(table, column):\n    return table, column\n"

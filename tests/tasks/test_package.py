@@ -21,7 +21,7 @@ from uv import find_uv_bin
 
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.contracts.describing import contract_of
-from autocoder_jupyter.data.drift import shape_of
+from autocoder_jupyter.data.shapes import shape_of
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.tasks.package import export_package
 from autocoder_jupyter.types import CodePlan, CodeSolution, Exchange, InputSpec, OutputSpec, Report

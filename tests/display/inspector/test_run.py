@@ -106,7 +106,7 @@ def form(tmp_path: Path) -> Callable[..., Form]:
 
 
 def shape() -> dict[str, Any]:
-    from autocoder_jupyter.data.drift import shape_of
+    from autocoder_jupyter.data.shapes import shape_of
 
     return {"sales": shape_of(SALES)}
 
