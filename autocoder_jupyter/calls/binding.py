@@ -219,10 +219,11 @@ def _that_crosses(function: Function, spec: InputSpec, value: Any, notes: list[s
         return value
     from autocoder_jupyter.data.columns_read import columns_read
     from autocoder_jupyter.data.crossing import left_out, that_crosses
-    from autocoder_jupyter.data.drift import column_literal
+    from autocoder_jupyter.data.periods import expected_shape
+    from autocoder_jupyter.data.shapes import column_literal, plain_shape
 
     reads = columns_read(function.code, function.inputs)
-    known = {label for label, _ in shape["columns"]}
+    known = {label for label, _ in expected_shape(shape, plain_shape(value)["columns"], reads)["columns"]}
 
     def is_needed(label: Any) -> bool:
         literal = column_literal(label)

@@ -100,9 +100,8 @@ def common_record(records: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     if ordered or len(known) < len(records):
         return {"ordered": ordered, "of": "", "values": None}
     merged = known[0].categories.append([dtype.categories for dtype in known[1:]]).unique()
-    return {
-        "dtype": pd.CategoricalDtype(_sorted(merged) if all(_is_sorted(one.categories) for one in known) else merged)
-    }
+    is_sorted = all(_is_sorted(dtype.categories) for dtype in known)
+    return {"dtype": pd.CategoricalDtype(_sorted(merged) if is_sorted else merged)}
 
 
 def has_texts(record: Mapping[str, Any]) -> bool:

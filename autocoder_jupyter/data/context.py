@@ -247,7 +247,7 @@ def _draft(
     withholding: TableWithholding,
 ) -> _Draft:
     if isinstance(value, File | Dir):
-        found = describe_path(value)
+        found = describe_path(value, request)
         return _Draft(profiles_of(found, request), lambda tables: PathText(found, tables, share, masker, max_rows))
     if not isinstance(value, pd.DataFrame | pd.Series):
         raise InvalidRequest(

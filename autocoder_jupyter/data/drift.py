@@ -480,7 +480,7 @@ def restore_dtypes(frame: Table, shape: Mapping[str, Any], reads: ColumnsRead = 
         if literal not in then or (now == then[literal] and record is None):
             continue
         column = frame.iloc[:, place]
-        as_recorded = restored(column, then[literal], record, kind)
+        as_recorded: Any = restored(column, then[literal], record, kind)
         if as_recorded is not column:
             made = frame.copy(deep=False) if made is frame else made
             made.isetitem(place, as_recorded)  # an array of objects would be inferred anew

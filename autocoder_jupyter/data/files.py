@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import importlib
 import json
 import re
@@ -24,6 +25,7 @@ from autocoder_jupyter.data.readers import (
     decode,
     encoding_of,
     lines_of,
+    not_numbers,
     read_call,
     read_head,
     require_moderate,
@@ -32,6 +34,7 @@ from autocoder_jupyter.data.readers import (
 from autocoder_jupyter.data.rendering import Rendered, TableText, TableView, cost, neutral
 from autocoder_jupyter.data.sample import mentioned, sample_rows
 from autocoder_jupyter.data.text_formats import RAW_CHARACTERS, shorten
+from autocoder_jupyter.data.workbooks import read_sheets
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.redaction.masking import FilePlaceholders, Masker, suffixes_of
 from autocoder_jupyter.request import Share
@@ -110,8 +113,8 @@ class DirProfile:
     examples: tuple[tuple[str, FileProfile], ...]
 
 
-def describe_path(value: File | Dir) -> FileProfile | DirProfile:
-    """Describe a file or a folder. A broken file is described as broken."""
+def describe_path(value: File | Dir, request: str = "") -> FileProfile | DirProfile:
+    """Describe a file or a folder. A broken file is described as broken. The request may name a sheet."""
     path = value.path
     wrong = not (path.is_dir() if isinstance(value, Dir) else path.is_file())
     if wrong:
@@ -119,12 +122,12 @@ def describe_path(value: File | Dir) -> FileProfile | DirProfile:
         hint = f"There is a {'file' if kind == 'folder' else 'folder'} of that name." if path.exists() else ""
         raise InvalidRequest(f"There is no {kind} {str(path)!r}.", hint=hint)
     try:
-        return _describe_dir(path) if isinstance(value, Dir) else describe_file(path)
+        return _describe_dir(path, request) if isinstance(value, Dir) else describe_file(path, request)
     except PermissionError as error:
         raise InvalidRequest(f"{str(path)!r} may not be read.", why=str(error)) from None
 
 
-def describe_file(path: Path) -> FileProfile:
+def describe_file(path: Path, request: str = "") -> FileProfile:
     """Describe one file by its bytes. The suffix is used only if the bytes are ambiguous."""
     size = path.stat().st_size
     if size == 0:
@@ -137,14 +140,14 @@ def describe_file(path: Path) -> FileProfile:
     magic = next((name for start, name in _MAGIC if head.startswith(start)), "")
     encoding = None if magic else encoding_of(head)
     if encoding is None:
-        return _describe_binary(path, size, compression, magic)
+        return _describe_binary(path, size, compression, magic, request)
     return _describe_text(path, size, compression, encoding, head)
 
 
 # Binary files
 
 
-def _describe_binary(path: Path, size: int, compression: str, magic: str) -> FileProfile:
+def _describe_binary(path: Path, size: int, compression: str, magic: str, request: str) -> FileProfile:
     inside = f" in {compression}" if compression else ""
     try:
         if magic == "Parquet" and not compression:
@@ -152,7 +155,7 @@ def _describe_binary(path: Path, size: int, compression: str, magic: str) -> Fil
         if magic in ("Arrow", "Feather (version 1)") and not compression:
             return _describe_arrow(path, size)
         if magic == "ZIP archive" and not compression:
-            return _describe_zip(path, size)
+            return _describe_zip(path, size, request)
     except Exception as error:
         # Readers of binary formats may raise any exception on a damaged file.
         return FileProfile(path.name, size, f"broken {magic} file", (f"cannot be read: {type(error).__name__}",))
@@ -190,7 +193,7 @@ def _describe_arrow(path: Path, size: int) -> FileProfile:
     return FileProfile(path.name, size, "Feather", ("read with pd.read_feather(path)",), frame, rows)
 
 
-def _describe_zip(path: Path, size: int) -> FileProfile:
+def _describe_zip(path: Path, size: int, request: str) -> FileProfile:
     with zipfile.ZipFile(path) as archive:
         names = archive.namelist()
         if "xl/workbook.xml" not in names:
@@ -198,7 +201,7 @@ def _describe_zip(path: Path, size: int) -> FileProfile:
             return FileProfile(path.name, size, f"ZIP archive of {len(names)} entries", contents=(f"entries {shown}",))
         with archive.open("xl/workbook.xml") as file:
             workbook = file.read(2**20).decode("utf-8", "replace")
-    sheets = re.findall(r"<(?:\w+:)?sheet\b[^<>]*?\bname=\"([^\"]*)\"", workbook)
+    sheets = [html.unescape(name) for name in re.findall(r"<(?:\w+:)?sheet\b[^<>]*?\bname=\"([^\"]*)\"", workbook)]
     facts = [f"{len(sheets)} sheets: {', '.join(repr(sheet) for sheet in sheets[:20])}"]
     if importlib.util.find_spec("openpyxl") is None:
         facts.append(
@@ -210,20 +213,25 @@ def _describe_zip(path: Path, size: int) -> FileProfile:
     except ValueError as error:
         facts.append(f"the contents were not looked at: {error}")
         return FileProfile(path.name, size, "Excel workbook", tuple(facts))
-    frame = pd.read_excel(path, nrows=1_000)
-    facts.append("read with pd.read_excel(path), which needs the package openpyxl; below: the first sheet")
-    rows = _excel_rows(path)
-    return FileProfile(path.name, size, "Excel workbook", tuple(facts), frame, rows if rows is not None else len(frame))
+    found = read_sheets(path)
+    chosen = _named_sheet([sheet.name for sheet in found], request)
+    frame = pd.read_excel(path, sheet_name=chosen, nrows=1_000)
+    which = f", sheet_name={found[chosen].name!r}" if chosen else ""
+    below = f"the sheet {found[chosen].name!r}" if chosen else "the first sheet"
+    facts.append(f"read with pd.read_excel(path{which}), which needs the package openpyxl; below: {below}")
+    if len(found) > 1:
+        facts += [sheet.words for sheet in found[:_MOST_SHEETS]]
+    facts += found[chosen].remarks
+    return FileProfile(path.name, size, "Excel workbook", tuple(facts), frame, max(0, found[chosen].rows - 1))
 
 
-def _excel_rows(path: Path) -> int | None:
-    openpyxl: Any = importlib.import_module("openpyxl")
-    workbook = openpyxl.load_workbook(path, read_only=True)
-    try:
-        rows = sum(any(cell is not None for cell in row) for row in workbook.worksheets[0].iter_rows(values_only=True))
-    finally:
-        workbook.close()
-    return max(0, rows - 1)
+_MOST_SHEETS = 20
+
+
+def _named_sheet(names: list[str], request: str) -> int:
+    """The position of the sheet that the request names; the first if it names none."""
+    places = mentioned(names, request)
+    return max(places, key=lambda place: len(names[place])) if places else 0
 
 
 # Text files
@@ -268,6 +276,12 @@ def _describe_delimited(
     packing: Any = compression or None
     try:
         frame = pd.read_csv(path, nrows=READ_ROWS, compression=packing, low_memory=False, **arguments)  # type: ignore[call-overload]
+        plain: dict[str, Any] = {key: part for key, part in arguments.items() if key not in ("decimal", "thousands")}
+        cells = pd.read_csv(path, nrows=READ_ROWS, compression=packing, dtype=str, **plain)
+        if labels := not_numbers(frame, cells):
+            frame = _with_texts(frame, cells, labels)
+            call = read_call(dialect, encoding, labels)[1]
+            facts = (*facts, "some columns look like numbers and are texts, such as digits with leading zeros")
     except Exception as error:
         # Ragged lines or wrong encodings further down: the file is then described as plain text.
         return _describe_plain(path, size, compression, encoding, (*facts, f"{call} fails: {type(error).__name__}"))
@@ -280,6 +294,14 @@ def _describe_delimited(
     reading = f"read with {call.removesuffix(')')}{explicit})"
     details = (*facts, *(() if dialect.header else ("no header line",)), reading)
     return FileProfile(path.name, size, "delimited text", details, frame, rows)
+
+
+def _with_texts(frame: pd.DataFrame, cells: pd.DataFrame, labels: list[Any]) -> pd.DataFrame:
+    for place, label in enumerate(frame.columns):
+        if label in labels:
+            column: Any = cells.iloc[:, place]
+            frame.isetitem(place, column)
+    return frame
 
 
 def _filled_lines(head: str, skip: int) -> int:
@@ -422,7 +444,7 @@ def _log_facts(lines: Iterable[str]) -> Iterable[str]:
 # Folders
 
 
-def _describe_dir(path: Path) -> DirProfile:
+def _describe_dir(path: Path, request: str) -> DirProfile:
     found = list(islice((entry for entry in _walk(path)), DIR_ENTRIES + 1))
     entries = sorted((entry.relative_to(path).as_posix(), entry.stat().st_size) for entry in found[:DIR_ENTRIES])
     suffixes = Counter(Path(name).suffix.lower() or "(none)" for name, _ in entries)
@@ -430,7 +452,7 @@ def _describe_dir(path: Path) -> DirProfile:
     examples = []
     for suffix, _ in ranked[:3]:
         first = next(name for name, _ in entries if (Path(name).suffix.lower() or "(none)") == suffix)
-        examples.append((first, describe_file(path / first)))
+        examples.append((first, describe_file(path / first, request)))
     return DirProfile(path.name, tuple(entries), len(found) <= DIR_ENTRIES, tuple(ranked), tuple(examples))
 
 

@@ -150,7 +150,8 @@ class CsvDialect:
 
 def sniff(text: str, *, certain: bool) -> CsvDialect | None:
     """The dialect of the beginning of a file, or None if it is not a table."""
-    lines = [line for line in text.splitlines() if line.strip()][:_LINES]
+    places = [place for place, line in enumerate(text.splitlines()) if line.strip()][:_LINES]
+    lines = [text.splitlines()[place] for place in places]
     if not lines:
         return None
     best: tuple[float, int, str, list[list[str]]] | None = None
@@ -170,7 +171,7 @@ def sniff(text: str, *, certain: bool) -> CsvDialect | None:
     skip = _preamble(records, width)
     table = [record for record in records[skip:] if len(record) == width] or records[skip:]
     commas = delimiter != "," and _has_decimal_commas(table)
-    return CsvDialect(delimiter, _has_header(table), skip, commas, width)
+    return CsvDialect(delimiter, _has_header(table), places[skip - 1] + 1 if skip else 0, commas, width)
 
 
 def _records(lines: list[str], delimiter: str) -> list[list[str]]:
@@ -209,14 +210,34 @@ def _has_header(table: list[list[str]]) -> bool:
 
 
 def _has_decimal_commas(table: list[list[str]]) -> bool:
-    fields = [field for record in table[1:] for field in record if _NUMBER.fullmatch(field)]
+    cells = (field for record in table[1:] for field in record)
+    fields = [field for field in cells if _NUMBER.fullmatch(field) and not _DATE.fullmatch(field)]
     with_comma = sum(bool(_DECIMAL_COMMA.fullmatch(field)) for field in fields)
     with_point = sum("." in field and "," not in field for field in fields)
     return with_comma > with_point and with_comma > 0
 
 
-def read_call(dialect: CsvDialect, encoding: str) -> tuple[dict[str, object], str]:
-    """The keyword arguments for `pandas.read_csv`, and the call as source."""
+_ZEROS = re.compile(r"\s*+0\d[\d.,]*+\s*+")
+
+
+def not_numbers(frame: pd.DataFrame, texts: pd.DataFrame) -> list[Any]:
+    """The columns that were read as numbers and are none: `01067`, or `01.02.2024` with a decimal comma."""
+    found = []
+    for place, label in enumerate(frame.columns):
+        if is_numeric_dtype(frame.dtypes.iloc[place]):
+            cells = [cell for cell in texts.iloc[:, place] if isinstance(cell, str)]
+            if any((_ZEROS.fullmatch(cell) and not _is_decimal(cell)) or _DATE.fullmatch(cell) for cell in cells):
+                found.append(label)
+    return found
+
+
+def _is_decimal(cell: str) -> bool:
+    """`00.50`, which is a number."""
+    return bool(re.fullmatch(r"\s*0+[.,]\d+\s*", cell))
+
+
+def read_call(dialect: CsvDialect, encoding: str, texts: Sequence[Any] = ()) -> tuple[dict[str, object], str]:
+    """The keyword arguments for `pandas.read_csv`, and the call as source. `texts` are columns that are no numbers."""
     arguments: dict[str, object] = {}
     if dialect.delimiter != ",":
         arguments["sep"] = dialect.delimiter
@@ -229,6 +250,9 @@ def read_call(dialect: CsvDialect, encoding: str) -> tuple[dict[str, object], st
     if dialect.decimal_comma:
         arguments |= {"decimal": ",", "thousands": "."}
     shown = "".join(f", {name}={value!r}" for name, value in arguments.items())
+    if texts:
+        arguments["dtype"] = dict.fromkeys(texts, str)
+        shown += f", dtype={{{', '.join(f'{label!r}: str' for label in texts)}}}"
     return arguments, f"pd.read_csv(path{shown})"
 
 
@@ -482,7 +506,8 @@ def _fitted(name: str, frame: pd.DataFrame, known: _Recorded, suffix: str) -> pd
         made = _with_dtype(name, column, dtype, known.categories.get(literal), known.objects.get(literal, ""))
         if suffix not in _TYPED:
             made = _with_precision(made, dtype)
-        frame.isetitem(place, restored(made, dtype, None, known.objects.get(literal)))
+        kept: Any = restored(made, dtype, None, known.objects.get(literal))
+        frame.isetitem(place, kept)
     return frame
 
 

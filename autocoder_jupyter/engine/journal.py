@@ -37,6 +37,7 @@ from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.plain_json import parse
 from autocoder_jupyter.untrusted.visible import readable_code
 from autocoder_jupyter.versions.edits import undo_edit
+from autocoder_jupyter.versions.lost_edits import words_of_lost
 from autocoder_jupyter.versions.store import (
     Versions,
     file_path,
@@ -333,6 +334,9 @@ class Journal(RunJournal):
         """Let the files at the top of the function's folder say what runs. A note says so if they cannot."""
         try:
             self._home.notes.extend(self.versions.show_current())
+            self._home.notes.extend(
+                f"{words[0].upper()}{words[1:]}." for words in words_of_lost(self.versions).values()
+            )
         except InvalidRequest as error:
             self._home.notes.append(f"The files that show what {self.name} runs are not up to date: {error.why}")
 

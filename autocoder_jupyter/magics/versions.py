@@ -24,7 +24,9 @@ from autocoder_jupyter.magics.references import collect_samples, read_schema
 from autocoder_jupyter.request import Earlier, Request
 from autocoder_jupyter.types import Report
 from autocoder_jupyter.versions import Version, Versions
+from autocoder_jupyter.versions.lost_edits import lost_edits, taken_over, words_of_lost
 from autocoder_jupyter.versions.request_fields import joined, read_fields
+from autocoder_jupyter.versions.store import CODE_FILE, TESTS_FILE
 from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.amounts import counted, spending
 from autocoder_jupyter.view.markup import Html, join
@@ -243,6 +245,7 @@ def _with_change(found: CurrentVersion, change: str, versions: Versions) -> Requ
 HEADINGS = ("", "version", "started", "state", "made by", "passed", "cost", "reason", "request")
 
 _PASSED = HEADINGS.index("passed")
+_REASON = HEADINGS.index("reason")
 
 _LONGEST = 60
 
@@ -271,8 +274,12 @@ class VersionManager:
         counting = versions.last_good()
         rows = []
         first: dict[str, str] = {}
-        for version in versions.all():
+        known = versions.all()
+        lost = words_of_lost(versions, known)
+        for version in known:
             row = _row(version, versions, counts=counting is not None and version.id == counting.id)
+            if version.id in lost:
+                row = (*row[:_REASON], "; ".join(filter(None, (row[_REASON], lost[version.id]))), *row[_REASON + 1 :])
             evidence = row[_PASSED]
             number = first.setdefault(evidence, row[0])
             rows.append(
@@ -283,6 +290,30 @@ class VersionManager:
     def table(self) -> Html:
         """The rows as a table."""
         return markup.table(HEADINGS, self.rows())
+
+    def with_edit(self, word: str) -> tuple[str, str]:
+        """Code and tests of the current version with the changes of an edited one.
+
+        Raises:
+            InvalidRequest: there is no such version, it is no edit, or its changes are in conflict.
+        """
+        require_idle(self._notebook, self._name)
+        edit, current = self._good(word), self._versions.last_good()
+        known = self._versions.all()
+        if current is None or edit.id not in [version.id for version in lost_edits(known, current)]:
+            raise InvalidRequest(
+                f"Version {edit.number} of {self._name} has no edit that the current version lacks.",
+                hint=f"%autocode history {self._name} lists the versions.",
+            )
+        merged = taken_over(edit, current, {version.id: version for version in known})
+        if merged is None:
+            raise InvalidRequest(
+                f"Version {edit.number} and version {current.number} of {self._name} change the same lines.",
+                why="Only a person can say which of them is right.",
+                hint=f"%autocode diff {self._name} {edit.number} {current.number} shows both. Edit the code of version "
+                f"{current.number}, then %autocode retest {self._name}.",
+            )
+        return merged[CODE_FILE], merged[TESTS_FILE]
 
     def restore(self, word: str) -> str:
         """Make an earlier version the current one, and bind the name to it.

@@ -164,7 +164,7 @@ def _cli_dialect(path, packed, kind, names, patterns):
         is_cut = encoding != "utf-8" or error.start > 262140
         text, encoding = (head.decode(encoding, "ignore"), encoding) if is_cut else (head.decode("cp1252"), "cp1252")
     lines, known = text.splitlines()[:60], dict.fromkeys(name for each in names for name in each)
-    most, found = 0, {"sep": "\t" if kind in (".tsv", ".tab") else ","}
+    most, sep, skip, numbers = 0, "\t" if kind in (".tsv", ".tab") else ",", 0, {}
     for sign in ",;\t|":
         for place, line in enumerate(lines):
             there = next(csv.reader([line], delimiter=sign), [])
@@ -175,8 +175,8 @@ def _cli_dialect(path, packed, kind, names, patterns):
                 commas = sum(bool(re.fullmatch(r"-?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+", cell)) for cell in cells)
                 points = sum(bool(re.fullmatch(r"-?\d+\.\d+", cell)) for cell in cells)
                 numbers = {"decimal": ",", "thousands": "."} if sign != "," and commas > points else {}
-                most, found = count, {"sep": sign, "skiprows": place, **numbers}
-    return {**found, "encoding": encoding, "compression": packed}
+                most, sep, skip = count, sign, place
+    return {"sep": sep, "skiprows": skip, **numbers, "encoding": encoding, "compression": packed}
 
 
 def _cli_rows(path, packed, is_lines):

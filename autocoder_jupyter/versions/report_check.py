@@ -62,6 +62,18 @@ def _check_shape(name: str, shape: dict[str, Any]) -> None:
         raise ValueError(f"the shape of {visible(name)[:80]!r} has more than {MOST_COLUMNS:,} columns")
     if not all(map(_is_column, (*columns, *index))):
         raise ValueError(f"a column in the shape of {visible(name)[:80]!r} is not a name and a dtype")
+    categories, objects = shape.get("categories", {}), shape.get("objects", {})
+    if not (isinstance(categories, dict) and isinstance(objects, dict)):
+        raise ValueError(f"the categories in the shape of {visible(name)[:80]!r} are not in a dict")
+    is_known = all(isinstance(record, dict) for record in categories.values())
+    if not is_known or not all(isinstance(kind, str) for kind in objects.values()):
+        raise ValueError(f"the categories in the shape of {visible(name)[:80]!r} are not records")
+    if any(hides(text) for record in categories.values() for text in _texts(record.get("values"))):
+        raise ValueError(f"a category in the shape of {visible(name)[:80]!r} hides something")
+
+
+def _texts(values: Any) -> Iterator[str]:
+    yield from (value for value in values if isinstance(value, str)) if isinstance(values, list) else ()
 
 
 def _is_column(column: Any) -> bool:

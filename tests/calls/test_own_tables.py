@@ -351,7 +351,7 @@ SIZES = pd.DataFrame(
         "count": pd.array([1, None, 3], dtype="Int64"),
         "price": pd.array([0.1, 2.5, 3.0], dtype="float32"),
         "day": [dt.date(2024, 1, 2), None, dt.date(2024, 1, 1)],
-        "at": pd.to_datetime(["2024-01-01", "2024-01-02", None]).as_unit("ns"),
+        "at": pd.to_datetime(["2024-01-01", "2024-01-02", "NaT"]).as_unit("ns"),
     }
 )
 FILES: dict[str, Callable[[pd.DataFrame, Path], Any]] = {

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import importlib
 import json
 import os
 import zipfile
@@ -210,3 +211,57 @@ def test_names_in_a_folder_are_told_only_with_rows(tmp_path: Path, share: Any) -
     text = build_context({"d": Dir(tmp_path)}, share=share).text
     assert "mary" not in text and "Smith" not in text and "folder-1/file-1.csv" in text
     assert "Smith/mary.csv" in build_context({"d": Dir(tmp_path)}, share="rows").text
+
+
+def text_of(path: Path, request: str = "", share: Any = "rows") -> str:
+    return build_context({"source": File(path)}, request=request, share=share).text
+
+
+@each("sign", [",", ";", "\t"])
+def test_digits_with_leading_zeros_in_a_file_are_told_as_text(sign: str, tmp_path: Path) -> None:
+    rows = [["zip", "units", "share"], ["01067", "1", "0.5"], ["10115", "20", "00.25"], ["", "3", "0"]]
+    (tmp_path / "a.csv").write_text("\n".join(map(sign.join, rows)))
+    text = text_of(tmp_path / "a.csv")
+    assert "dtype={'zip': str}" in text and "'zip' str" in text and "digits with leading zeros" in text
+    assert "'units' int64" in text and "'share' float64" in text and "01067" in text
+    assert "'zip' str" in text_of(tmp_path / "a.csv", share="schema")
+    (tmp_path / "b.csv").write_text("zip\n1067\n10115\n")
+    assert "dtype=" not in text_of(tmp_path / "b.csv")
+
+
+def test_dates_with_points_are_no_numbers_where_commas_are_decimal(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("day;price\n31.01.2024;1,5\n01.02.2024;2,25\n")
+    text = text_of(tmp_path / "a.csv")
+    assert "dtype={'day': str}" in text and "'day' str" in text and "'price' float64" in text
+
+
+def test_lines_above_the_header_are_counted_with_empty_ones(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("Report\n\nof the week\nday;price\n2024-01-31;1\n2024-02-01;2\n")
+    assert "skiprows=3" in text_of(tmp_path / "a.csv") and "'day' str" in text_of(tmp_path / "a.csv")
+
+
+def test_every_sheet_is_told_and_the_named_one_in_full(tmp_path: Path) -> None:
+    path = tmp_path / "book.xlsx"
+    with pd.ExcelWriter(path) as writer:
+        pd.DataFrame({"region": ["N", "S"], "total": [1, 2]}).to_excel(writer, sheet_name="Sales", index=False)
+        pd.DataFrame({"item": ["rent"], "cost": [9]}).to_excel(writer, sheet_name="Costs & more", index=False)
+    text = text_of(path)
+    assert "2 sheets: 'Sales', 'Costs & more'" in text
+    assert "sheet 'Sales': 2 rows x 2 columns ('region', 'total')" in text
+    assert ": 1 rows x 2 columns ('item', 'cost')" in text
+    assert "below: the first sheet" in text and "'total' int64" in text
+    named = text_of(path, "The sum of the costs & more.")
+    assert "sheet_name='Costs" in named and "'cost' int64" in named and "'total' int64" not in named
+
+
+def test_merged_cells_and_a_header_of_two_rows_are_told(tmp_path: Path) -> None:
+    openpyxl: Any = importlib.import_module("openpyxl")
+    book = openpyxl.Workbook()
+    for row in (["2024", None, "2025", None], ["plan", "real", "plan", "real"], [1, 2, 3, 4], ["a", 1, 2, 3]):
+        book.active.append(row)
+    book.active.merge_cells("A1:B1")
+    book.active.merge_cells("A4:A5")
+    book.save(tmp_path / "book.xlsx")
+    text = text_of(tmp_path / "book.xlsx")
+    assert "merged cells A1:B1, A4:A5: only the first cell of each has the value" in text
+    assert "the header has two rows" in text and "header=[0, 1]" in text

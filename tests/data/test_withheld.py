@@ -152,3 +152,16 @@ def test_the_fill_value_of_a_sparse_column_is_a_value(mask: list[str], share: Sh
         assert "871" not in told(value, mask=mask, share=share) and "871" not in str(shape_of(value))
     frame = frame_of(pd.DataFrame({"price": sparse}), "sales", Visibility(share, mask=frozenset(mask)))
     assert frame.dtypes == {"price": "Sparse[float64]"}
+
+
+def test_categories_are_recorded_as_far_as_they_are_shared() -> None:
+    frame = pd.DataFrame({"a": pd.Categorical(["x"] * 6), "b": pd.Categorical(["y"] * 5 + ["z"])})
+
+    def recorded(share: Any, hide: Sequence[str] = (), mask: Sequence[str] = ()) -> list[Any]:
+        shape = build_context({"t": frame}, share=share, withheld=WithheldColumns.of(hide, mask)).shapes["t"]
+        return [record["values"] for record in shape["categories"].values()]
+
+    assert recorded("rows") == [["x"], ["y", "z"]]
+    assert recorded("stats") == [["x"], None]
+    assert recorded("schema") == [None, None]
+    assert recorded("rows", ["a"], ["b"]) == [None, None]

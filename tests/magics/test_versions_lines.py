@@ -34,6 +34,7 @@ from autocoder_jupyter.types import (
     Usage,
 )
 from autocoder_jupyter.versions import Versions
+from autocoder_jupyter.versions.lost_edits import words_of_lost
 from autocoder_jupyter.versions.request_fields import RequestKey
 from autocoder_jupyter.versions.request_lock import hold_lock, lock_of
 
@@ -451,3 +452,59 @@ def test_a_report_whose_plan_is_larger_than_any_plan_is_passed_over(here: Path) 
     report = json.loads(file.read_text())
     file.write_text(json.dumps(report | {"plan": report["plan"] | {"assumptions": ["x" * 300_000]}}))
     assert Versions(here / ".autocode", "growth").all() == []
+
+
+BASE = "def run():\n    a = 1\n    b = 2\n    c = 3\n    return a + b + c\n"
+
+
+def merged_by_git(here: Path, refined: str) -> list[str]:
+    """Version 1, its edit by one person, and its refinement by another."""
+    first = record(here, "By month.", BASE, 1)
+    edited = record(
+        here, "By month.", BASE.replace("a = 1", "a = 10"), 2, version=f"{first}-0a1b2c", author="you", parent=first
+    )
+    third = record(here, "By month.", refined, 3, request_fields={"wishes": ("Faster.",)}, parent=first)
+    return [first, edited, third]
+
+
+def test_an_edit_that_a_merge_has_lost_is_told_and_can_be_taken_over(
+    here: Path, shell: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from autocoder_jupyter.magics import own_tests
+
+    merged_by_git(here, BASE.replace("return a + b", "return b + a"))
+    words = "version 2 (edited) is not in version 3: %autocode take growth 2 takes it over"
+    for line in ("status", "history growth"):
+        shell.run_line_magic("autocode", line)
+        assert words in said(shell), line
+    given: list[Any] = []
+    monkeypatch.setattr(own_tests, "retest", lambda notebook, name, code, tests, passed: given.append((name, code)))
+    shell.run_line_magic("autocode", "take growth 2")
+    taken = BASE.replace("return a + b", "return b + a").replace("a = 1", "a = 10")
+    assert given == [("growth", taken)]
+    record(here, "By month.", taken, 4, request_fields={"wishes": ("Faster.",)}, version="taken", author="you")
+    assert words_of_lost(Versions(here / ".autocode", "growth")) == {}
+
+
+def test_an_edit_of_the_same_lines_is_left_to_a_person(here: Path, shell: Any) -> None:
+    _, _, third = merged_by_git(here, BASE.replace("a = 1", "a = 7"))
+    assert len(words_of_lost(Versions(here / ".autocode", "growth"))) == 1
+    with pytest.raises(InvalidRequest, match="change the same lines"):
+        shell.run_line_magic("autocode", "take growth 2")
+    fields: dict[str, Any] = {"author": "you", "parent": third, "request_fields": {"wishes": ("Faster.",)}}
+    record(here, "By month.", BASE.replace("a = 1", "a = 17"), 4, version="decided", **fields)
+    assert words_of_lost(Versions(here / ".autocode", "growth")) == {}
+
+
+def test_an_edit_that_is_in_what_runs_or_was_undone_is_not_told(here: Path) -> None:
+    first = record(here, "By month.", BASE, 1)
+    edited = record(here, "By month.", BASE + "# e\n", 2, version=f"{first}-0a1b2c", author="you", parent=first)
+    versions = Versions(here / ".autocode", "growth")
+    assert words_of_lost(versions) == {}
+    refined = {"request_fields": {"wishes": ("Faster.",)}}
+    record(here, "By month.", BASE + "# f\n", 3, parent=edited, **refined)
+    assert words_of_lost(versions) == {}
+    restored = versions.get(first)
+    assert restored is not None
+    versions.restore(restored)
+    assert words_of_lost(versions) == {}

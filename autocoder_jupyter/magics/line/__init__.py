@@ -144,6 +144,15 @@ _ALL = (
         True,
         modes=BOTH,
     ),
+    Subcommand(
+        "take",
+        "jobs",
+        "NAME VERSION [DATA]",
+        "take an edit of another version over into the current one, and test that, without a model",
+        2,
+        99,
+        True,
+    ),
     Subcommand("restore", "results", "NAME VERSION", "make an earlier version the current one", 2, 2, True),
     Subcommand(
         "pin",

@@ -25,9 +25,11 @@ from autocoder_jupyter.magics.notebook import (
 )
 from autocoder_jupyter.magics.progress import ask_at_prompt, read_answers
 from autocoder_jupyter.magics.references import named_samples
+from autocoder_jupyter.magics.versions import VersionManager
 from autocoder_jupyter.request import Backend
 from autocoder_jupyter.settings.parameters import is_input_name
 from autocoder_jupyter.untrusted.folder import Folder
+from autocoder_jupyter.versions.lost_edits import words_of_lost
 from autocoder_jupyter.view import markup
 
 if TYPE_CHECKING:
@@ -37,7 +39,9 @@ if TYPE_CHECKING:
 def status(notebook: Notebook, arguments: Arguments) -> None:
     """Show a table of the jobs of this kernel, and of the recorded runs of earlier kernels."""
     jobs = notebook.jobs.all_jobs()
-    rows = [(job.name, job.state.replace("_", " "), _doing(job), job.run_id) for job in jobs]
+    rows = [
+        (job.name, job.state.replace("_", " "), _with_lost(notebook, job.name, _doing(job)), job.run_id) for job in jobs
+    ]
     rows += _recorded(notebook, {job.name for job in jobs})
     if not rows:
         print("No jobs yet. %autocode help shows how to start.")
@@ -71,10 +75,15 @@ def _recorded(notebook: Notebook, known: Collection[str]) -> Iterator[tuple[str,
             state = shown(versions, counting)[0]
             way = "calls it" if state == "ready" else "calls it, and .verify() of that tests it here"
             words = f'version {number}; autocoder_jupyter.load("{name}") {way}'
-            yield name, state_words(state), words, counting.id
+            yield name, state_words(state), _with_lost(notebook, name, words), counting.id
         elif not interrupted and (finished := versions.all()):
             error = shown(versions, finished[-1])[1].error or ""
             yield name, "failed", markup.clipped(error, 100), finished[-1].id
+
+
+def _with_lost(notebook: Notebook, name: str, words: str) -> str:
+    """The words, and which edits are not in what runs."""
+    return "; ".join(filter(None, (words, *words_of_lost(versions_of(notebook, name)).values())))
 
 
 def cancel(notebook: Notebook, arguments: Arguments) -> None:
@@ -203,6 +212,13 @@ def retest(notebook: Notebook, arguments: Arguments) -> None:
     """Test code and tests as they are on disk now. No model is asked."""
     name, *data = arguments.positional
     retesting.retest(notebook, name, passed=named_samples(data, notebook.namespace))
+
+
+def take(notebook: Notebook, arguments: Arguments) -> None:
+    """Take an edit over into the version that counts, and test that. No model is asked."""
+    name, word, *data = arguments.positional
+    code, tests = VersionManager(notebook, name).with_edit(word)
+    retesting.retest(notebook, name, code, tests, passed=named_samples(data, notebook.namespace))
 
 
 # The journal
