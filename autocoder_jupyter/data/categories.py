@@ -11,7 +11,7 @@ import pandas as pd
 from pandas.api import types as pdt
 
 from autocoder_jupyter.redaction.masking import Masker
-from autocoder_jupyter.untrusted.parsing import hides, visible
+from autocoder_jupyter.untrusted.visible import hides, visible
 
 # Records
 #
