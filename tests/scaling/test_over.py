@@ -365,7 +365,7 @@ def test_a_category_that_the_sample_lacks_is_refused_if_it_could_change_an_answe
     with pytest.raises(SplitBroken, match="size"):
         built(codes, {"sales": sample}, known=ROWS).over(tmp_path / "sales.parquet", memory=SMALL, workers=1)
     ordered = sample.assign(size=sample["size"].cat.as_ordered())
-    with pytest.raises(DataDrift, match=r"rows 0 to .* has a category that the sample lacks: '(large|tiny)'"):
+    with pytest.raises(DataDrift, match="'size' has 'large', 'tiny', which are not in the recorded order"):
         built(names, {"sales": ordered}, known=ROWS).over(tmp_path / "sales.parquet", memory=SMALL)
     answer = built(names, {"sales": sample}, known=ROWS).over(tmp_path / "sales.parquet", memory=SMALL)
     assert answer["size"].astype(str).tolist() == table["size"].tolist()
