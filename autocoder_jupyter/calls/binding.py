@@ -144,9 +144,11 @@ def _read(function: Function, spec: InputSpec, value: Any) -> Any:
     """The table in a file, if the input is a DataFrame and the value names a file; else the value."""
     if spec.type != "DataFrame" or not _names_a_file(value):
         return value
+    from autocoder_jupyter.data.columns_read import columns_read
     from autocoder_jupyter.data.readers import read_table
 
-    return read_table(spec.name, value, function.shapes.get(spec.name), function.renames)
+    reads = columns_read(function.code, function.inputs)
+    return read_table(spec.name, value, function.shapes.get(spec.name), function.renames, reads)
 
 
 def _require_geopandas(function: Function, spec: InputSpec, value: Any) -> None:

@@ -13,7 +13,7 @@ import re
 import zipfile
 import zoneinfo
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
@@ -26,8 +26,10 @@ from pandas.api.types import is_numeric_dtype
 
 from autocoder_jupyter.data.capture import with_absolute_path
 from autocoder_jupyter.data.categories import Misfit, has_texts, with_categories
+from autocoder_jupyter.data.columns_read import EVERY_COLUMN, ColumnsRead
 from autocoder_jupyter.data.drift import restored
 from autocoder_jupyter.data.json_tables import read_json
+from autocoder_jupyter.data.periods import expected_shape, patterns, period_of
 from autocoder_jupyter.data.shapes import column_literal, family
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.types import Dir, File
@@ -352,6 +354,7 @@ def read_table(
     value: str | os.PathLike[str] | File,
     shape: Mapping[str, Any] | None,
     renames: Mapping[str, str] | None = None,
+    reads: ColumnsRead = EVERY_COLUMN,
 ) -> pd.DataFrame:
     """The table in a file, by its suffix and its bytes: Parquet, Feather, delimited text, Excel, JSON or JSON lines;
     or in all files of a folder, one below the other.
@@ -363,12 +366,13 @@ def read_table(
         value: the path.
         shape: the recorded shape; None if nothing was recorded.
         renames: names of columns in the file, by the recorded ones.
+        reads: what the function reads. Columns that it takes by a pattern get the dtype of those that were recorded.
 
     Raises:
         InvalidRequest: it does not exist, has another format, or cannot be read.
     """
     given = Path(value.path if isinstance(value, File | Dir) else value).expanduser()
-    known = _Recorded.of(shape, renames or {})
+    known = _Recorded.of(shape or {}, renames or {}, reads)
     if not given.is_dir():
         file = value if isinstance(value, File) else File(given)
         return known.with_index(_file_table(name, with_absolute_path(file).path, known))
@@ -411,19 +415,29 @@ class _Recorded:
     objects: Mapping[str, str]
     index: tuple[tuple[str, str], ...]
     renamed: Mapping[str, str]
+    periods: Collection[str]
+    with_periods: Callable[[Sequence[Any]], _Recorded]
+    """What was recorded, with those of these columns that are taken by a pattern (`data.periods`)."""
 
     @classmethod
-    def of(cls, shape: Mapping[str, Any] | None, renames: Mapping[str, str]) -> _Recorded:
-        found = shape or {}
+    def of(cls, shape: Mapping[str, Any], renames: Mapping[str, str], reads: ColumnsRead) -> _Recorded:
         other = {column_literal(reads): column_literal(has) for reads, has in renames.items()}
 
         def named(records: Mapping[str, Any]) -> dict[str, Any]:
             return {**{other[text]: part for text, part in records.items() if text in other}, **records}
 
-        dtypes = {str(literal): str(dtype) for literal, dtype in found.get("columns", ())}
-        index = tuple((str(literal), str(dtype)) for literal, dtype in found.get("index", ()))
+        dtypes = {str(literal): str(dtype) for literal, dtype in shape.get("columns", ())}
+        index = tuple((str(literal), str(dtype)) for literal, dtype in shape.get("index", ()))
         both = {**other, **{has: reads for reads, has in other.items()}}
-        return cls(named(dtypes), named(found.get("categories", {})), named(found.get("objects", {})), index, both)
+        categories, objects = named(shape.get("categories", {})), named(shape.get("objects", {}))
+        taken = patterns(shape.get("columns", ()), reads)
+
+        def with_periods(labels: Sequence[Any]) -> _Recorded:
+            now = [[column_literal(label), ""] for label in labels]
+            return cls.of(expected_shape(shape, now, reads), renames, EVERY_COLUMN) if taken else known
+
+        known = cls(named(dtypes), categories, objects, index, both, taken, with_periods)
+        return known
 
     def is_read_as_text(self, literal: str) -> bool:
         dtype = self.dtypes.get(literal) or self.levels.get(literal, "")
@@ -434,12 +448,15 @@ class _Recorded:
         return bool(dtype) and family(dtype) in _AS_TEXT
 
     def texts(self, header: pd.DataFrame) -> dict[Any, type]:
-        return {label: str for label in header.columns if self.is_read_as_text(column_literal(label))}
+        known = self.with_periods(header.columns.tolist())
+        return {label: str for label in header.columns if known.is_read_as_text(column_literal(label))}
 
     def found_in(self, names: Sequence[str]) -> int:
         """How many of the recorded columns a file has that has these names."""
         there = {column_literal(name) for name in names}
-        return sum(literal in there or self.renamed.get(literal) in there for literal in self.dtypes)
+        new = [period_of(literal) for literal in there if literal not in self.dtypes] if self.periods else []
+        further = sum(period is not None and period.pattern in self.periods for period in new)
+        return further + sum(literal in there or self.renamed.get(literal) in there for literal in self.dtypes)
 
     @property
     def levels(self) -> dict[str, str]:
@@ -494,6 +511,7 @@ def _told_by_name(name: str, path: Path) -> Iterator[None]:
 
 
 def _fitted(name: str, frame: pd.DataFrame, known: _Recorded, suffix: str) -> pd.DataFrame:
+    known = known.with_periods(frame.columns.tolist())
     levels = known.levels
     for place, label in enumerate(frame.columns):
         literal = column_literal(label)

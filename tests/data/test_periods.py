@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
+from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
 from autocoder_jupyter.data.columns_read import EVERY_COLUMN, ColumnsRead, columns_read
-from autocoder_jupyter.data.drift import check_drift, conversions, restore_dtypes, unread_drift
+from autocoder_jupyter.data.drift import (
+    check_drift,
+    conversions,
+    restore_dtypes,
+    told_differences,
+    unread_drift,
+)
 from autocoder_jupyter.data.periods import period_of
+from autocoder_jupyter.data.readers import read_table
 from autocoder_jupyter.data.shapes import shape_of
 from autocoder_jupyter.tasks.command_line import recorded_tables
-from autocoder_jupyter.tasks.script_parts import _cli_fitted
+from autocoder_jupyter.tasks.script_parts import _cli_fitted, _cli_table
 from autocoder_jupyter.types import InputSpec
 from tests.cases import each
 
@@ -93,14 +103,100 @@ def test_code_that_cannot_be_read_takes_nothing_by_pattern() -> None:
 
 
 def test_the_values_of_a_new_period_are_those_of_the_others() -> None:
-    then, now = wide("2019", "2020", of=1.5), wide("2020", of=1.5, **{"2021": ["1,5", "2"]})
+    then, now = wide("2019", "2020", of=1.5), wide("2020", of=1.5, **{"2021": ["1.5", "2"]})
     reads = reads_of(FINDS)
     sentence = check_drift("wide", now, shape_of(then), reads)
     assert sentence is not None and "'2021' is" in sentence and "instead of float64" in sentence
-    assert conversions("wide", now, shape_of(then), reads) == ["wide['2021'] = pd.to_numeric(wide['2021'])"]
+    line = "wide['2021'] = pd.to_numeric(wide['2021'])"
+    assert conversions("wide", now, shape_of(then), reads) == [line]
+    assert conversions("wide", now, shape_of(then), reads, then) == [line]
+    assert not conversions("wide", now.replace("1.5", "1,5"), shape_of(then), reads, then)  # it would lose values
     boxed = wide("2020", of=1.5, **{"2021": pd.Series([1.5, 2.5], dtype=object)})
     assert check_drift("wide", boxed, shape_of(then), reads) is None
     assert restore_dtypes(boxed, shape_of(then), reads)["2021"].dtype == float
+
+
+GRADES = pd.CategoricalDtype(["low", "mid", "high"], ordered=True)
+
+
+def graded(*periods: str, dtype: Any = GRADES) -> pd.DataFrame:
+    return wide(**{period: pd.Series(["low", "high"], dtype=dtype) for period in periods})
+
+
+def test_a_new_period_has_the_recorded_order_of_the_others() -> None:
+    shape, reads = shape_of(graded("2019", "2020")), reads_of(FINDS)
+    for dtype in ("object", "category"):
+        now = graded("2020", "2021", dtype=dtype)
+        assert check_drift("wide", now, shape, reads) is None
+        made = restore_dtypes(now, shape, reads)
+        assert made["2020"].dtype == made["2021"].dtype == GRADES
+        assert told_differences("wide", made, shape, reads) == ""
+    turned = graded("2020", "2021", dtype=pd.CategoricalDtype(["high", "mid", "low"], ordered=True))
+    assert "'2021' has the order 'high' < 'mid' < 'low'" in str(check_drift("wide", turned, shape, reads))
+    strange = graded("2020", "2021", dtype="object").replace({"2021": {"low": "none"}})
+    assert "'2021' has 'none', which is not in the recorded order" in str(check_drift("wide", strange, shape, reads))
+
+
+def test_a_new_period_has_the_categories_of_all_others() -> None:
+    then = wide(**{"2019": pd.Categorical(["a", "c"]), "2020": pd.Categorical(["b", "c"])})
+    shape, reads = shape_of(then), reads_of(FINDS)
+    made = restore_dtypes(wide("2020", "2021", of="b"), shape, reads)
+    assert made["2020"].cat.categories.tolist() == ["b", "c"]
+    assert made["2021"].cat.categories.tolist() == ["a", "b", "c"] and not made["2021"].cat.ordered
+    both = shape_of(then.assign(**{"2020": pd.Categorical(["b", "c"], ["c", "b"], ordered=True)}))
+    sentence = str(check_drift("wide", wide("2020", "2021", of="b"), both, reads))
+    assert "'2021' is no ordered category, and the recorded order is not known" in sentence
+
+
+def test_a_new_period_has_objects_of_the_same_kind_and_a_dtype_that_is_told() -> None:
+    shape, reads = shape_of(wide("2019", "2020", of=Decimal("1.5"))), reads_of(FINDS)
+    assert check_drift("wide", wide("2020", "2021", of=Decimal(2)), shape, reads) is None
+    mixed = wide("2020", of=Decimal(2), **{"2021": pd.Series(["a", "b"], dtype=object)})
+    assert "'2021' has texts instead of decimals" in str(check_drift("wide", mixed, shape, reads))
+    shape = shape_of(wide("2019", "2020", of=1.5))
+    gaps = wide("2020", of=1.5, **{"2021": pd.Series([None, None], dtype=object)})
+    made = restore_dtypes(gaps, shape, reads)
+    assert made["2021"].dtype == float or "'2021' is object" in told_differences("wide", made, shape, reads)
+
+
+def test_a_name_of_text_is_no_period_of_names_that_are_numbers() -> None:
+    sentence = refused("return wide.sum(axis=1)", wide(2019, 2020), wide("2020", "2021"))
+    assert sentence is not None and "lacks 2019, 2020" in sentence
+
+
+TEXTS = "region;2020;2021\nnorth;00123;01067\nsouth;00124;10115\n"
+
+
+@each("text", [TEXTS, f"Report\n\n{TEXTS}", re.sub("(?m)^[a-z]+;", "", TEXTS), TEXTS.replace(";", ",")])
+def test_a_file_of_the_next_year_is_read_as_the_recorded_one(text: str, tmp_path: Path) -> None:
+    (tmp_path / "wide.csv").write_text(text)
+    then = wide("2018", "2019", of="00123")
+    shape, reads = {"wide": shape_of(then)}, reads_of(FINDS)
+    table = read_table("wide", tmp_path / "wide.csv", shape["wide"], {}, reads)
+    assert table["2021"].tolist() == ["01067", "10115"] and table["2020"].tolist() == ["00123", "00124"]
+    tables = eval("\n".join(recorded_tables([WIDE], shape, reads, {})).partition("=")[2], {"pandas": pd})
+    columns, index, spare, renames, patterns = tables["wide"]
+    if "region" not in text:
+        columns = {label: dtype for label, dtype in columns.items() if label != "region"}
+    read = _cli_table(str(tmp_path / "wide.csv"), columns, index, spare, renames, patterns)
+    assert read[["2020", "2021"]].equals(table[["2020", "2021"]])
+
+
+def test_a_script_gives_a_new_period_the_recorded_order(tmp_path: Path) -> None:
+    shape, reads = {"wide": shape_of(graded("2019", "2020"))}, reads_of(FINDS)
+    lines = recorded_tables([WIDE], shape, reads, {})
+    tables = eval("\n".join(lines).partition("=")[2], {"pandas": pd})
+    assert lines[0] == "    import pandas" and list(tables["wide"][4].values()) == [GRADES]
+    now = graded("2020", "2021", dtype="object")
+    now.to_csv(tmp_path / "wide.csv", index=False)
+    now.to_excel(tmp_path / "wide.xlsx", index=False)
+    now.to_json(tmp_path / "wide.jsonl", orient="records", lines=True)
+    for path in tmp_path.iterdir():
+        made = _cli_table(str(path), *tables["wide"])
+        assert made["2020"].dtype == made["2021"].dtype == GRADES
+        assert read_table("wide", path, shape["wide"], {}, reads)["2021"].dtype == GRADES
+    with pytest.raises(ValueError, match="'2021' cannot be converted to category: 'none' is not in the recorded order"):
+        _cli_fitted(graded("2021", dtype="object").replace("low", "none"), *tables["wide"])
 
 
 def test_other_periods_are_told() -> None:

@@ -110,7 +110,7 @@ async def test_what_the_request_names_is_not_left_out(runner: Runner) -> None:
 
 def test_what_the_code_takes_is_not_left_out() -> None:
     code = "def run(sales):\n    return len(sales['odd'])\n"
-    shape = {"sales": shape_of(sales(odd=["a", "b"]))}
+    shape = {"sales": shape_of(ODD["own class"]())}
     spec = InputSpec(name="sales", type="DataFrame")
     function = Function("count", code, (spec,), (), EnvironmentSpec((), (3, 11)), shapes=shape)
     (bound,) = bind(function, [ODD["own class"]()], {}).values()
@@ -119,6 +119,15 @@ def test_what_the_code_takes_is_not_left_out() -> None:
         replace(function, code="def run(sales):\n    return len(sales)\n"), [ODD["own class"]()], {}
     ).values()
     assert "odd" not in bound
+
+
+def test_a_period_that_the_code_takes_as_it_comes_is_not_left_out() -> None:
+    code = "def run(sales):\n    return sales.drop(columns='price').astype(str)\n"
+    shape = {"sales": shape_of(sales(**{"2019": ["a", 1], "2020": ["a", 1]}))}
+    spec = InputSpec(name="sales", type="DataFrame")
+    function = Function("texts", code, (spec,), (), EnvironmentSpec((), (3, 11)), shapes=shape)
+    (bound,) = bind(function, [sales(**{"2020": ["a", 1], "2021": ["a", Own()]})], {}).values()
+    assert "2021" in bound
 
 
 def test_a_table_of_odd_columns_alone_stays_as_it_is() -> None:
