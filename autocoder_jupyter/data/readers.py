@@ -451,12 +451,12 @@ class _Recorded:
         known = self.with_periods(header.columns.tolist())
         return {label: str for label in header.columns if known.is_read_as_text(column_literal(label))}
 
-    def found_in(self, names: Sequence[str]) -> int:
-        """How many of the recorded columns a file has that has these names."""
+    def found_in(self, names: Sequence[str]) -> tuple[int, int]:
+        """How many of the recorded columns a file has that has these names, and how many by a pattern."""
         there = {column_literal(name) for name in names}
         new = [period_of(literal) for literal in there if literal not in self.dtypes] if self.periods else []
         further = sum(period is not None and period.pattern in self.periods for period in new)
-        return further + sum(literal in there or self.renamed.get(literal) in there for literal in self.dtypes)
+        return sum(literal in there or self.renamed.get(literal) in there for literal in self.dtypes), further
 
     @property
     def levels(self) -> dict[str, str]:
@@ -560,7 +560,7 @@ def _delimited(path: Path, known: _Recorded) -> dict[str, Any]:
 def _with_names(text: str, known: _Recorded) -> CsvDialect | None:
     """The dialect in which a line names most of the recorded columns; None if none names any."""
     lines = text.removeprefix("\ufeff").splitlines()[:_LINES]
-    most, found = 0, None
+    most, found = (0, 0), None
     for delimiter in DELIMITERS:
         for place, line in enumerate(lines):
             names = _records([line], delimiter)[0]

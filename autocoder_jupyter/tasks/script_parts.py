@@ -164,12 +164,12 @@ def _cli_dialect(path, packed, kind, names, patterns):
         is_cut = encoding != "utf-8" or error.start > 262140
         text, encoding = (head.decode(encoding, "ignore"), encoding) if is_cut else (head.decode("cp1252"), "cp1252")
     lines, known = text.splitlines()[:60], dict.fromkeys(name for each in names for name in each)
-    most, sep, skip, numbers = 0, "\t" if kind in (".tsv", ".tab") else ",", 0, {}
+    most, sep, skip, numbers = (0, 0), "\t" if kind in (".tsv", ".tab") else ",", 0, {}
     for sign in ",;\t|":
         for place, line in enumerate(lines):
             there = next(csv.reader([line], delimiter=sign), [])
             periods = len(_cli_periods(there, known, patterns)) - len(known)
-            count = periods + sum(not each.isdisjoint(there) for each in names)
+            count = sum(not each.isdisjoint(there) for each in names), periods  # a value can look like a year
             if count > most:
                 cells = [cell.strip() for row in csv.reader(lines[place + 1 :], delimiter=sign) for cell in row]
                 commas = sum(bool(re.fullmatch(r"-?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+", cell)) for cell in cells)
