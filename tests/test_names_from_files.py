@@ -103,6 +103,7 @@ ORIGINS = {
     "sandbox/worker/tester.py::Tests._getobj": INSIDE,
     "sandbox/worker/warmup.py::warm_up": INSIDE,
     "tasks/flyte.py::TaskResolver.load_task": FLYTE,
+    "tasks/script_parts.py::_cli_open": CODE,
 }
 
 NAMESPACES = {"namespace", "_namespace", "user_ns"}

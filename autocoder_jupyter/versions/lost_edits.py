@@ -7,6 +7,9 @@ from difflib import SequenceMatcher
 
 from autocoder_jupyter.versions.store import CODE_FILE, TESTS_FILE, Version, Versions, plain, sources_of
 
+_MOST_LINES = 5_000
+"""To compare lines takes quadratic time, and a version may be of others."""
+
 
 def lost_edits(known: list[Version], current: Version | None) -> list[Version]:
     """The edited versions that are not in the current one, though both were made from one version.
@@ -59,7 +62,11 @@ def taken_over(edit: Version, current: Version, by_id: dict[str, Version]) -> di
 
 
 def _merged(base: list[str], ours: list[str], theirs: list[str]) -> list[str] | None:
-    """The lines with the changes of both sides; None if both change the same or neighbouring lines differently."""
+    """The lines with the changes of both sides; None if both change the same or neighbouring lines differently, or if
+    there are too many lines to compare.
+    """
+    if max(map(len, (base, ours, theirs))) > _MOST_LINES:
+        return None
     changes = sorted({*_changes(base, ours), *_changes(base, theirs)})
     made: list[str] = []
     place = 0
@@ -72,7 +79,7 @@ def _merged(base: list[str], ours: list[str], theirs: list[str]) -> list[str] | 
 
 
 def _changes(base: list[str], other: list[str]) -> Iterator[tuple[int, int, tuple[str, ...]]]:
-    for kind, start, end, first, last in SequenceMatcher(None, base, other, autojunk=False).get_opcodes():
+    for kind, start, end, first, last in SequenceMatcher(None, base, other).get_opcodes():
         if kind != "equal":
             yield start, end, tuple(other[first:last])
 

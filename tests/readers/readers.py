@@ -77,6 +77,7 @@ from autocoder_jupyter.untrusted import parsing, plain_json, plain_toml
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.versions import verification
 from autocoder_jupyter.versions.edits import TopFiles, edit_of
+from autocoder_jupyter.versions.lost_edits import _merged
 from autocoder_jupyter.versions.report_check import check_report
 from autocoder_jupyter.versions.store import Choice, Version, Versions
 from autocoder_jupyter.view import source
@@ -551,7 +552,7 @@ READERS: dict[str, Reader] = {
             ),
             "lists in lists": lambda: "[" + "[[1],[2]]," * 225_000 + "[]]",
         },
-        ("data.readers:read_json",),
+        ("data.json_tables:read_json",),
     ),
     "a table in lines of JSON": Reader(
         _file("data.jsonl", lambda folder: read_table("sales", folder / "data.jsonl", None)),
@@ -561,7 +562,7 @@ READERS: dict[str, Reader] = {
             "one line": lambda: hostile.json_of("keys") + "\n",
             "empty lines": lambda: "\n" * 5_000_000,
         },
-        ("data.readers:_of_lines",),
+        ("data.json_tables:_of_lines",),
     ),
     "the sheets of a workbook": Reader(
         _file("workbook.xml", lambda folder: _workbook(folder / "workbook.xml", "xl/workbook.xml", describe_file)),
@@ -770,6 +771,17 @@ READERS: dict[str, Reader] = {
         _sources("names", "functions", "a long text"),
         (),
     ),
+    "an edit that a merge has left out": Reader(
+        lambda text, _: _merged(
+            *(changed.split("\n") for changed in (text, text.replace("a", "b"), text.replace("e", "i")))
+        ),
+        {
+            **_sources("names", "functions", "a long text"),
+            "few different lines": lambda: "a = 1\ne = 2\nx = 3\n" * 1_600,
+            "lines in pairs": lambda: "".join(f"a = {n % 60}\n" for n in range(4_900)),
+        },
+        ("versions.lost_edits:_changes",),
+    ),
     "a difference side by side": Reader(
         lambda text, _: side_by_side(text, text.replace("a", "b"), "one", "other"),
         {
@@ -879,13 +891,17 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "models.library:load_client",
         "models.library:describe",
         "magics.command:_is_python",
-        "data.readers:_csv",
+        "data.readers:_delimited",
+        "data.readers:_file_table",
+        "data.readers:_read_delimited",
+        "data.readers:_read_json",
+        "data.readers:_read_workbook",
+        "data.readers:_with_objects",
         "data.readers:_with_geometry",
         "calls.binding:_read",
         "data.readers:<module>",
         "scaling.partition:_of_bytes",
         "scaling.partition:_opened",
-        "data.readers:read_table",
         "sandbox.host.bundle:bundle",
         "settings.parameters:record",
         "tasks.command_line:_parts",
@@ -956,6 +972,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "data.text_formats:_is_json",
         "data.renames:likely_renames",
         "data.value_drift:recorded_values",
+        "data.workbooks:read_sheets",
         "display.outputs:_file",
         "engine.constraints:Constraints.recall",
         "engine.evidence.comparison:Comparer._for_user",
@@ -969,7 +986,9 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "models.response:_unpacked",
         "sandbox.docker.engine:_about",
         "sandbox.workspace.workspace:Workspace.restore",
-        "tasks.export:_is_of_export",
+        "tasks.export:_require_no_compiled",
+        "tasks.export:_steers_uv",
+        "tasks.export:is_of_export",
         "versions.edits:TopFiles._has_other_content",
     ),
 }
