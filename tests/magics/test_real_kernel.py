@@ -529,7 +529,7 @@ def test_the_first_steps_ask_make_a_test_call_and_say_how_to_keep_the_settings(k
     assert "openai/other" in config
     kernel.run("%config Autocode.api_base = None")
     refused = kernel.run("%autocode setup", allow_stdin=False)
-    assert "there is no user to ask" in refused.error
+    assert "there is no user to answer them" in refused.error
 
 
 def test_first_steps_that_fail_change_nothing(kernel: Kernel) -> None:
