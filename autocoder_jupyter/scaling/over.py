@@ -32,6 +32,7 @@ from autocoder_jupyter.scaling.answers import Answers, InFolder, InMemory, requi
 from autocoder_jupyter.scaling.contract import split_of, split_output
 from autocoder_jupyter.scaling.partition import Bucket, partition
 from autocoder_jupyter.scaling.pieces import APART, CHECKED, Dtypes, Piece, PieceCalls, dtypes_of, frame_of
+from autocoder_jupyter.scaling.rare_rows import RareRows
 from autocoder_jupyter.scaling.running import Calls, Progress, begin, computed, inputs_first, with_absolute_paths
 from autocoder_jupyter.scaling.sources import HERE, Batch, Batches, Carrier, Partitions, TableSource, source_of
 from autocoder_jupyter.types import Dir, File, parse_memory
@@ -193,7 +194,7 @@ class Over:
         """Call the function for pieces of a table, and put the answers together. An interrupt ends the calls.
 
         How the table may be divided is `growth.split`. Only the columns that the code reads are loaded. The two largest
-        pieces are also computed in parts, and compared.
+        pieces, and rows with rare values of all files, are also computed in parts, and compared.
 
         Raises:
             NotSplittable: it may not be divided, and does not fit into `memory`.
@@ -277,13 +278,23 @@ class Over:
         if work.contract.kind == "whole":
             pieces: Iterable[Piece] = [_whole(work, batches)]
             return self._run(work, pieces, 1, to, progress)
+        rare = RareRows()
+        read = rare.passed(batches)
         if work.contract.kind != "groups":
-            return self._run(work, _by_rows(work, batches), None, to, progress)
+            return self._run(work, _by_rows(work, read), None, to, progress, rare)
         with temporary_folder("pieces") as folder:
-            listed = _by_groups(work, batches, folder)
-            return self._run(work, listed, len(listed), to, progress)
+            listed = _by_groups(work, read, folder)
+            return self._run(work, listed, len(listed), to, progress, rare)
 
-    def _run(self, work: _Work, pieces: Iterable[Piece], count: int | None, to: Any, progress: Progress | None) -> Any:
+    def _run(
+        self,
+        work: _Work,
+        pieces: Iterable[Piece],
+        count: int | None,
+        to: Any,
+        progress: Progress | None,
+        rare: RareRows | None = None,
+    ) -> Any:
         """Compute the pieces, the checked ones first, and put the answers together."""
         merges = work.contract.kind == "merge"
         run = work.calls
@@ -310,6 +321,8 @@ class Over:
                         continue
                 run.all([(place, piece)], keep)
             run.all(left, keep)
+            if done > 1 and rare is not None:
+                run.check_rare(work.frame(pyarrow.concat_tables(rare.tables)), rare.files)
             if isinstance(level, InMemory) and merges:
                 answers.put(0, run.merged(level.in_order()), "all pieces")
             return answers.finish()

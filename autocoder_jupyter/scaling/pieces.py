@@ -5,11 +5,14 @@ The calls run in this process, or in a worker of an engine, which imports this m
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow
 
@@ -18,7 +21,15 @@ from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.data.categories import Misfit, with_categories
 from autocoder_jupyter.data.drift import with_known_categories
 from autocoder_jupyter.data.shapes import column_literal, family
-from autocoder_jupyter.engine.evidence.pieces import below, by_groups, by_rows, deviation, difference
+from autocoder_jupyter.engine.evidence.pieces import (
+    Division,
+    below,
+    by_groups,
+    by_numbers,
+    by_rows,
+    deviation,
+    difference,
+)
 from autocoder_jupyter.equality.tables import is_numbered
 from autocoder_jupyter.errors import (
     AutocodeError,
@@ -151,6 +162,9 @@ APART = "Or ask for a separate function for each part, for example one for the m
 CHECKED = 2
 """The largest pieces, which are also computed in parts."""
 
+MOST_PARTS = 8
+"""Parts of the rows with rare values: those of each file, or of neighbouring files."""
+
 
 @dataclass(frozen=True)
 class Piece:
@@ -220,22 +234,41 @@ class PieceCalls:
         table = _rows_of(piece)
         divisions = by_groups(table, self.keys) if self.contract.kind == "groups" else by_rows(len(table))
         division = next(iter(divisions), None)
-        if division is None:
-            return None
+        return None if division is None else self._compared(table, division, piece.name)
+
+    def check_rare(self, table: pd.DataFrame, files: Sequence[int]) -> None:
+        """Compare the answer for rows with rare values with those for the rows of each file, and of other parts.
+
+        A part that is refused is not compared: as a piece, it would be an error.
+        """
+        groups = self.contract.kind == "groups"
+        numbers = np.asarray(files) * MOST_PARTS // (max(files, default=0) + 1)
+        numbers = np.asarray(files) if max(files, default=0) < MOST_PARTS else numbers
+        divisions = [
+            *by_numbers(table, numbers, self.keys),
+            *itertools.islice(by_groups(table, self.keys) if groups else by_rows(len(table)), 1, None),
+        ]
+        ordered = self.contract.kind == "merge" and self.contract.ordered
+        for division in divisions:
+            if division.in_order or not ordered:
+                with contextlib.suppress(PieceFailed, ContractBroken, DataDrift):
+                    self._compared(table, division, "rows with rare values of all files")
+
+    def _compared(self, table: pd.DataFrame, division: Division, name: str) -> pd.DataFrame:
         parts = [self.dtypes.divided(table, rows) for rows in division.pieces]
         if is_numbered(table):
             parts = [part.reset_index(drop=True) for part in parts]
-        whole, *answers = self.answers([table, *parts], piece.name)
+        whole, *answers = self.answers([table, *parts], name)
         del table, parts
         problem = deviation(whole, answers)
         if not problem:
             together = below(answers)
             if self.contract.kind == "merge":
-                together = self._of_answers.answers([together], piece.name)[0]
+                together = self._of_answers.answers([together], name)[0]
             problem = difference(whole, together, in_order=self.contract.kind != "groups" and division.in_order)
         if problem:
             raise SplitBroken(
-                f"{visible(self.function.name)} may not be split like this: {piece.name}, {division.name}: {problem}.",
+                f"{visible(self.function.name)} may not be split like this: {name}, {division.name}: {problem}.",
                 why=f"On the sample it seemed to be: {self.contract.words}. The data has cases that the sample lacks.",
                 hint=f"Take more rows as the sample, or give more memory. {APART}",
             )

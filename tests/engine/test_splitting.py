@@ -40,8 +40,13 @@ def check(
     expression: str, table: pd.DataFrame, seconds: float = LONG, only: DeclaredSplit | None = None, **more: Any
 ) -> Split:
     """Check the split of a function, which runs here and not in a sandbox."""
-    names = ", ".join(["df", *more])
-    code = f"import pandas as pd\n\ndef run({names}):\n    return {expression}\n"
+    return check_body(f"return {expression}", {"df": table, **more}, seconds, only)
+
+
+def check_body(body: str, inputs: Mapping[str, Any], seconds: float = LONG, only: DeclaredSplit | None = None) -> Split:
+    """Check the split of the first input of a function with this body."""
+    table, *more = inputs
+    code = f"import pandas as pd\n\ndef run({', '.join(inputs)}):\n    {body}\n"
     functions: dict[str, Any] = {}
 
     def ask(program: Program, inputs: Mapping[str, Any], deadline: float) -> Answer:
@@ -52,14 +57,16 @@ def check(
             exec(program.code, namespace)
             functions[program.code] = namespace["run"]
         try:
-            copies = {name: value.copy() if name == "df" else value for name, value in inputs.items()}
-            return Answer({"answer": functions[program.code](**copies)})
+            copies = {name: value.copy() if name == table else value for name, value in inputs.items()}
+            answers = functions[program.code](**copies)
+            names = [spec.name for spec in program.outputs]
+            return Answer(dict(zip(names, answers, strict=True)) if len(names) > 1 else {"answer": answers})
         except Exception as error:
             return Answer(error=f"{type(error).__name__}: {error}")
 
-    inputs = (InputSpec(name="df", type="DataFrame"), *(InputSpec(name=name, type="int") for name in more))
-    program = Program(code, inputs, (OutputSpec(name="answer", type="DataFrame"),))
-    return SplitCheck(ask, program, "answer", {"df": table, **more}, "df", seconds).run(only)
+    specs = (InputSpec(name=table, type="DataFrame"), *(InputSpec(name=name, type="int") for name in more))
+    program = Program(code, specs, (OutputSpec(name="answer", type="DataFrame"),))
+    return SplitCheck(ask, program, "answer", inputs, table, seconds).run(only)
 
 
 @pytest.mark.slow
@@ -272,6 +279,8 @@ def test_answers_are_compared_by_their_rows_and_not_by_row_numbers_or_the_order_
     other = pd.DataFrame({"k": ["c", "a", "b"], "v": [None, 1.0 + 1e-13, 2.0]}, index=[7, 8, 9])
     assert difference(one, other, in_order=False) == ""
     assert difference(one, other, in_order=True) == "k: 3 other values in pieces"
+    gap = pd.DataFrame({"k": [None, "nan"], "v": [None, None]})
+    assert difference(gap, gap.iloc[::-1], in_order=False) == ""
     assert difference(one, one.assign(v=[1.0, 2.0, 0.0]), in_order=True) == "v: 1 other value in pieces"
     assert difference(one, one.iloc[:1], in_order=True) == "3 rows, 1 in pieces"
     assert deviation(one, [one, one[["v", "k"]]]) == "the columns come in another order"

@@ -217,14 +217,14 @@ def _with_helper(code: str, reach: float, then: str) -> str:
         tree = wrapped.visit(tree)
         if not wrapped.count:
             return ""
-        place, helper = _first(tree), parse(_SOURCE.format(reach=reach, then=then))
+        place, helper = first_place(tree), parse(_SOURCE.format(reach=reach, then=then))
         tree.body[place:place] = copy.deepcopy(helper).body
         return ast.unparse(ast.fix_missing_locations(tree))
     except RecursionError:
         raise SyntaxError("it is nested too deeply") from None
 
 
-def _first(tree: ast.Module) -> int:
+def first_place(tree: ast.Module) -> int:
     """Where the helper stands: after the docstring and the imports of the future."""
     for place, node in enumerate(tree.body):
         is_docstring = place == 0 and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)

@@ -95,6 +95,8 @@ def _sort_key(column: Any) -> tuple[Any, bool]:
         texts = column.to_numpy(dtype=object, na_value=str(column.dtype.na_value))
     else:
         texts = np.array([_text(value) for value in column], dtype=object)
+    gaps = column.isna().to_numpy()
+    texts[gaps] = [f"\0{text}" for text in texts[gaps]]  # the text "nan" is none
     return pd.factorize(texts, sort=True)[0], False
 
 
@@ -170,6 +172,21 @@ def by_groups(table: Any, keys: Sequence[str]) -> Iterator[Division]:
         return
     yield _divided("the first and the other groups", groups >= count // 2)
     yield _divided("groups alone", np.minimum(groups, ALONE))
+
+
+def by_numbers(table: Any, pieces: Any, keys: Sequence[str]) -> Iterator[Division]:
+    """The division that the numbers of the pieces say; a group is in that of its first row."""
+    pieces = np.asarray(pieces)
+    if keys:
+        groups, count, missing = numbered(table, keys)
+        if count < 2:
+            return
+        firsts = np.zeros(count, dtype=pieces.dtype)
+        firsts[groups[~missing][::-1]] = pieces[~missing][::-1]
+        pieces = np.where(missing, firsts[0], firsts[groups])
+    if len(found := pd.unique(pieces)) > 1:
+        in_order = bool((np.diff(pieces) >= 0).all())
+        yield Division("each in its piece", tuple(np.flatnonzero(pieces == one) for one in found), in_order)
 
 
 def _halving(count: int) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -33,6 +33,7 @@ from autocoder_jupyter.engine.evidence.pieces import (
     Division,
     below,
     by_groups,
+    by_numbers,
     by_rows,
     compared_tables,
     deviation,
@@ -40,8 +41,10 @@ from autocoder_jupyter.engine.evidence.pieces import (
     numbered,
     tied,
 )
-from autocoder_jupyter.engine.evidence.solution_worker import Answer, SolutionStopped, SolutionWorker
+from autocoder_jupyter.engine.evidence.plants import planted, plants, spelled, words_in
+from autocoder_jupyter.engine.evidence.solution_worker import TIME_IS_UP, Answer, SolutionStopped, SolutionWorker
 from autocoder_jupyter.engine.evidence.variations import Variation, emptied, enlarged, taken, trimmed, zeroed
+from autocoder_jupyter.engine.evidence.ways import OUTPUT, Condition, Way, watched, way_of
 from autocoder_jupyter.engine.sandbox_session import SandboxSession
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.redaction.messages import Redaction
@@ -52,7 +55,10 @@ from autocoder_jupyter.types.interface import DeclaredSplit, Split, SplitKind, d
 from autocoder_jupyter.untrusted.visible import visible
 
 SECONDS = 120.0
-"""How long a check may take. What is not compared by then is not accepted."""
+"""Processor time that a check may take, here and in the function. What is not compared by then is not accepted."""
+
+PATIENCE = 10
+"""How many times as long it may take by the clock, on a machine that does other things too."""
 
 LEAST = 4
 """Comparisons without which no kind is accepted."""
@@ -63,8 +69,20 @@ GROWTH = 1.5
 _IN_ONE = {"if values were missing in one ": emptied, "if numbers were 0 in one ": zeroed}
 """Changes of one row, or of one group, by their names."""
 
+_SPELLED = "if there were other spellings of "
+"""Begins the name of a table whose keys have several spellings."""
+
 MOST_KEYS = 12
 MOST_PAIRS = 24
+
+PLANTED_ROWS = 40
+"""Rows of a table in which other values are planted."""
+
+MOST_PLANTED = 12
+"""Columns in which they are."""
+
+MOST_TRIGGERS = 24
+"""Planted values with which a condition has another outcome, that are compared with all others."""
 
 Ask = Callable[[Program, Mapping[str, Any], float], Answer]
 """Calls a function: its program, inputs by name, and a deadline on the monotonic clock."""
@@ -100,13 +118,39 @@ class _Found:
 
 
 @dataclass
+class _Ways:
+    """What is known of the conditions of the code, for one kind.
+
+    Args:
+        differed: those that had another outcome for a piece than for the whole, whose answers were the same.
+        of_parts: those that are decided for each row or group: as often in the pieces together as in the whole.
+        reached: those that were reached in any call.
+    """
+
+    differed: set[int] = field(default_factory=set)
+    of_parts: set[int] = field(default_factory=set)
+    reached: set[int] = field(default_factory=set)
+
+    def add(self, whole: Way, parts: Sequence[Way]) -> None:
+        """Note the ways of a comparison in which the answers were the same."""
+        self.reached |= whole.keys()
+        for place, outcomes in whole.items():
+            theirs = [part[place] for part in parts if place in part]
+            if any(other.keys() != outcomes.keys() for other in theirs):
+                self.differed.add(place)
+            count = sum(map(sum, (other.values() for other in theirs)))
+            if len(theirs) == len(parts) > 1 and count == sum(outcomes.values()):
+                self.of_parts.add(place)
+
+
+@dataclass
 class SplitCheck:
     """Checks one function.
 
     Args:
         output: the name of the output that is compared; a table.
         inputs: the inputs by name, among them the sample of the table that is split.
-        seconds: how long it may take.
+        seconds: processor time that it may take.
         in_order: whether the rows of the answers must have the same order, where the pieces follow each other.
         on_try: is called with each way to split that is tried, in a few words.
     """
@@ -121,6 +165,10 @@ class SplitCheck:
     on_try: Callable[[str], object] = lambda words: None
     _answers: dict[int, Answer] = field(default_factory=dict)
     _variations: list[Variation] = field(default_factory=list)
+    _conditions: Mapping[int, Condition] = field(default_factory=dict)
+    _code: str = ""
+    _ways: _Ways = field(default_factory=_Ways)
+    _spent: list[float] = field(default_factory=lambda: [0.0])
     _deadline: float = 0.0
     _rows: int = 0
     _ordered: bool | None = None
@@ -129,11 +177,13 @@ class SplitCheck:
 
     def run(self, demanded: DeclaredSplit | None = None) -> Split:
         """The freest kind that holds."""
-        self._deadline = time.monotonic() + self.seconds
+        self._deadline = time.monotonic() + PATIENCE * self.seconds
         tables = {name: value for name, value in self.inputs.items() if isinstance(value, pd.DataFrame | pd.Series)}
         others = {name: value for name, value in self.inputs.items() if name not in tables}
         try:
-            numbers = [*numbers_in(self.program.code), *numbers_of(others)]
+            self._code = self.program.code
+            numbers = [*numbers_in(self._code), *numbers_of(others)]
+            watch = watched(self.program, tables)
         except SyntaxError:
             return self._split(_Kind("whole"), 0, {"whole": "its code cannot be read"}, ordered=True)
         self._rows = large_enough(numbers)
@@ -141,9 +191,15 @@ class SplitCheck:
         against: dict[str, str] = {}
         comparisons = 0
         try:
-            first = self._whole(0)
+            first = self._asked(tables)
             if first.error:
                 return self._split(_Kind("whole"), 0, {"whole": f"on the sample: {visible(first.error)}"}, ordered=True)
+            self.program, self._conditions = watch.program, watch.conditions
+            first = self._whole(0)
+            if first.error:
+                why = f"its conditions cannot be watched: {visible(first.error)}"
+                return self._split(_Kind("whole"), 0, {"whole": why}, ordered=True)
+            self._variations += self._planted()
             small = small_numbers(numbers)
             if small or self._has_large_products(first):
                 self._use_small(small, others)
@@ -206,7 +262,7 @@ class SplitCheck:
 
     def _keys(self, table: pd.DataFrame) -> Iterator[tuple[str, ...]]:
         """Columns that the code reads, those with more values first; pairs; all of them."""
-        reads = columns_read(self.program.code, self.program.inputs)
+        reads = columns_read(self._code, self.program.inputs)
         sizes = {
             name: _values_of(table[name])
             for name in table.columns
@@ -220,7 +276,14 @@ class SplitCheck:
             yield tuple(in_table)
 
     def _tried(self, kind: _Kind) -> _Found:
-        """Compare on all tables, until one speaks against the kind."""
+        """Compare on all tables, until one speaks against the kind, and then look at the conditions of the code."""
+        self._ways = _Ways()
+        found = self._compared_all(kind)
+        if not found.against and not found.is_too_little and (unproven := self._unproven()):
+            found.against = f"whether {unproven} may differ between a piece and the whole, and no comparison shows it"
+        return found
+
+    def _compared_all(self, kind: _Kind) -> _Found:
         found = _Found()
         added = self._add_odd_pieces(kind)
         places = list(range(len(self._variations)))
@@ -228,7 +291,7 @@ class SplitCheck:
             places[1:] = [*places[-added:], *places[1:-added]]
         for place in places:
             variation = self._variations[place]
-            for division in self._divisions(kind, variation.tables[self.table]):
+            for division in self._divisions(kind, variation.tables[self.table], variation.pieces):
                 problem = self._compared(kind, place, division)
                 if problem is None:
                     continue
@@ -249,7 +312,7 @@ class SplitCheck:
         """Add tables of which the first row, or the first group, has nothing but keys, or only zeros: a column that is
         left out if it is empty, or if it has only zeros, is then not in each piece. Returns how many there are.
         """
-        before = [each for each in self._variations if not each.name.startswith(tuple(_IN_ONE))]
+        before = [each for each in self._variations if not each.name.startswith((*_IN_ONE, _SPELLED))]
         for place in range(len(before), len(self._variations)):
             self._answers.pop(place, None)
         self._variations = before
@@ -266,8 +329,98 @@ class SplitCheck:
                     changed = changed.assign(**{key: table[key] for key in kind.keys})
                 name = f"{words}{'group' if kind.keys else 'row'}"
                 added.append(Variation(name, {**tables, self.table: changed}))
+        added += self._spelled(kind.keys)
         self._variations = [*before, *added]
         return len(added)
+
+    def _spelled(self, keys: Sequence[str]) -> Iterator[Variation]:
+        """Tables whose keys have several spellings: all of them, or each alone if the function refuses one."""
+        tables = self._variations[0].tables
+        table = taken(tables[self.table], np.arange(min(len(tables[self.table]), PLANTED_ROWS)))
+        words = words_in(self._code, list(table.columns) if keys else ())
+        for key in keys:
+            made = spelled(table, key, self._code, words)
+            if made is None:
+                continue
+            together, numbers = made
+            label = f"{_SPELLED}{key}"
+            if not self._asked({**tables, self.table: together}).error:
+                yield Variation(label, {**tables, self.table: together}, pieces=numbers)
+                continue
+            for number in range(1, int(numbers.max()) + 1):
+                rows = np.flatnonzero((numbers == 0) | (numbers == number))
+                yield Variation(label, {**tables, self.table: taken(together, rows)}, pieces=numbers[rows])
+
+    def _planted(self) -> list[Variation]:
+        """Tables with one row that takes another way through the code than the others, and a table with all values that
+        do not.
+        """
+        tables = self._variations[0].tables
+        if not isinstance(table := tables[self.table], pd.DataFrame) or not len(table):
+            return []
+        table = taken(table, np.arange(min(len(table), PLANTED_ROWS)))
+        reads = columns_read(self._code, self.program.inputs)
+        names = [name for name in table.columns if reads.covers(repr(name)) and _is_name(table, name)][:MOST_PLANTED]
+        words = words_in(self._code, names)
+        usual = self._asked({**tables, self.table: table})
+        quiet, triggers, alone = list[tuple[str, Any]](), list[tuple[str, Any, set[int]]](), list[tuple[str, Any]]()
+        for name in names:
+            for value in plants(self._code, table[name], words):
+                changed = planted(table, 0, name, value)
+                answer = Answer(error="-") if changed is None else self._asked({**tables, self.table: changed})
+                if answer.error:
+                    continue
+                flipped = set() if usual.error else self._differing(usual, answer)
+                if flipped:
+                    triggers.append((name, value, flipped))
+                else:
+                    quiet.append((name, value))
+        found = []
+        ordinary = table
+        for row, (name, value) in enumerate(quiet):
+            ordinary = _with_row(ordinary, table, row + len(table), name, value)
+        if quiet and not self._asked({**tables, self.table: ordinary}).error:
+            pieces = np.where(np.arange(len(ordinary)) < len(table), 0, 1 + np.arange(len(ordinary)) % 2)
+            found.append(Variation("if there were other values", {**tables, self.table: ordinary}, pieces=pieces))
+        else:
+            ordinary, alone = table, quiet
+        for name, value, _ in triggers[:MOST_TRIGGERS]:
+            for base in (ordinary, table):
+                changed = planted(base, 0, name, value)
+                if changed is not None and not self._asked({**tables, self.table: changed}).error:
+                    found.append(self._one_planted(tables, changed, name))
+                    break
+        for name, value in alone:
+            if (changed := planted(table, 0, name, value)) is not None:
+                found.append(self._one_planted(tables, changed, name))
+        return found
+
+    def _one_planted(self, tables: Mapping[str, Any], changed: Any, name: str) -> Variation:
+        pieces = np.minimum(np.arange(len(changed)), 1)
+        return Variation(f"if {name} had another value in one row", {**tables, self.table: changed}, pieces=pieces)
+
+    def _differing(self, one: Answer, other: Answer) -> set[int]:
+        """The conditions that had other outcomes, those of rows and groups too."""
+        first, second = (way_of(answer.values[OUTPUT])[0] for answer in (one, other))
+        return {place for place in self._conditions if first.get(place, {}).keys() != second.get(place, {}).keys()}
+
+    def _unproven(self) -> str:
+        """A condition whose outcome may depend on which rows are there, although it never did; "" if there is none."""
+        ways = self._ways
+        for place in sorted((self._conditions.keys() & ways.reached) - ways.differed - ways.of_parts):
+            condition = self._conditions[place]
+            if not (condition.asks_if_empty and self._has_nothing_for_nothing(place)):
+                return condition.words
+        return ""
+
+    def _has_nothing_for_nothing(self, place: int) -> bool:
+        """Whether the answer for no rows has no rows, and the condition another outcome than for the sample."""
+        tables, whole = self._variations[0].tables, self._whole(0)
+        nothing = self._asked({**tables, self.table: tables[self.table].iloc[:0]})
+        if nothing.error or len(nothing.values[self.output]):
+            return False
+        same_columns = not deviation(whole.values[self.output], [nothing.values[self.output]])
+        return same_columns and place in self._differing(whole, nothing)
 
     def _use_small(self, small: Mapping[int | float, int], others: Mapping[str, Any]) -> None:
         """Prepare the same check with small numbers in place of those that no table reaches.
@@ -294,9 +447,7 @@ class SplitCheck:
             return False
         if not code:
             return False
-        found = self.ask(
-            replace(self.program, code=code), {**self.inputs, **self._variations[0].tables}, self._deadline
-        )
+        found = self._asked_of(replace(self.program, code=code), self._variations[0].tables)
         if found.error:
             return True
         return bool(difference(answer.values[self.output], found.values[self.output], in_order=True))  # it was caught
@@ -307,30 +458,33 @@ class SplitCheck:
         If the function then fails, or gives nothing to compare, such a number is taken for a limit if rows are counted.
         """
         if self._small is not None:
-            found = self._small._tried(kind)
+            self._small._ways = self._ways
+            found = self._small._compared_all(kind)
             if not found.is_too_little:
                 return found.against and f"{self._small_words}, {found.against}"
-        counted = counts_rows(self.program.code)
+        counted = counts_rows(self._code)
         return counted and f"{self._small_words} it shows nothing, and its code counts rows ({counted})"
 
-    def _divisions(self, kind: _Kind, table: Any) -> Iterable[Division]:
-        if kind.kind == "groups":
+    def _divisions(self, kind: _Kind, table: Any, pieces: Any = None) -> Iterable[Division]:
+        if pieces is None and kind.kind == "groups":
             return by_groups(table, kind.keys)
+        divisions = by_rows(len(table)) if pieces is None else by_numbers(table, pieces, kind.keys)
         ordered = kind.kind == "merge" and self._is_ordered()
-        return (division for division in by_rows(len(table)) if division.in_order or not ordered)
+        return (division for division in divisions if division.in_order or not ordered)
 
     def _compared(self, kind: _Kind, place: int, division: Division) -> str | None:
         """What speaks against the kind here: "" for nothing, None if nothing was compared."""
         whole, variation = self._whole(place), self._variations[place]
         table = variation.tables[self.table]
-        parts = []
+        parts, ways = [], []
         for piece in division.pieces:
             part = self._asked({**variation.tables, self.table: taken(table, piece)})
-            if part.error and variation.name.startswith(tuple(_IN_ONE)):
-                return None  # to refuse a piece without any values is not a wrong answer
+            if part.error and (variation.pieces is not None or variation.name.startswith(tuple(_IN_ONE))):
+                return None  # to refuse a piece without any values, or with odd ones, is not a wrong answer
             if part.error:
                 return None if whole.error else f"a piece is refused ({visible(part.error)[:120]}), the whole is not"
             parts.append(part.values[self.output])
+            ways.append(_way(part))
         if whole.error:
             return f"the whole is refused ({visible(whole.error)[:120]}), its pieces are not"
         answer = whole.values[self.output]
@@ -344,6 +498,8 @@ class SplitCheck:
             together = merged.values[self.output]
         in_order = self.in_order and kind.kind != "groups" and division.in_order
         problem = difference(answer, together, in_order=in_order)
+        if not problem:
+            self._ways.add(_way(whole), ways)
         return problem or ("" if len(answer) else None)  # an answer without rows says nothing
 
     def _growth(self) -> str:
@@ -394,7 +550,30 @@ class SplitCheck:
         return self._answers[place]
 
     def _asked(self, tables: Mapping[str, Any]) -> Answer:
-        return self.ask(self.program, {**self.inputs, **tables}, self._deadline)
+        return self._asked_of(self.program, tables)
+
+    def _asked_of(self, program: Program, tables: Mapping[str, Any]) -> Answer:
+        if self._spent[0] >= self.seconds:
+            raise SolutionStopped(TIME_IS_UP)
+        started = time.thread_time()
+        answer = self.ask(program, {**self.inputs, **tables}, self._deadline)
+        self._spent[0] += time.thread_time() - started
+        if OUTPUT in answer.values:
+            self._spent[0] += way_of(answer.values[OUTPUT])[1]
+        return answer
+
+
+def _way(answer: Answer) -> Way:
+    return way_of(answer.values[OUTPUT])[0] if OUTPUT in answer.values else {}
+
+
+def _with_row(table: Any, base: Any, row: int, name: str, value: Any) -> Any:
+    """The table with one more row, which is one of the base with another value in a column."""
+    more = planted(taken(base, [row % len(base)]), 0, name, value)
+    if more is None:
+        return table
+    longer = pd.concat([table, more], ignore_index=isinstance(table.index, pd.RangeIndex))
+    return longer.astype({name: "category"}) if isinstance(table[name].dtype, pd.CategoricalDtype) else longer
 
 
 def _is_name(table: pd.DataFrame, name: Any) -> bool:

@@ -7,6 +7,8 @@ but is not evidence against the function.
 
 from __future__ import annotations
 
+import functools
+import string
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -54,12 +56,14 @@ class Variation:
         general: the same without the name of a column; "" if `name` has none.
         has_new_texts: whether it has synthetic texts. A function may read them, such as the lines of a log, and rightly
             refuse those, so an error there is not evidence.
+        pieces: for a split, the numbers of the pieces in which its rows are compared; None for all divisions.
     """
 
     name: str
     tables: Tables
     general: str = ""
     has_new_texts: bool = False
+    pieces: Any = None
 
     @property
     def is_outside(self) -> bool:
@@ -261,6 +265,7 @@ def split_variations(tables: Mapping[str, Any], name: str, rows: int) -> Iterato
     many = enlarged(table, rows)
     yield of(f"if there were {rows:,} rows with other values", many)
     yield of(f"if there were {rows:,} rows, the last one first", taken(many, np.arange(len(many))[::-1]))
+    yield of(f"if there were {rows:,} rows with other words", enlarged(table, rows, has_other_words=True))
 
 
 def emptied(table: Any, rows: Any) -> Any:
@@ -289,8 +294,18 @@ def _mixed(table: Any, random: Any) -> Any:
     return _like(table, frame)
 
 
-def enlarged(table: Any, rows: int, renewed: Collection[int] | None = None, *, is_similar: bool = False) -> Any:
-    """A table with this many rows: copies of its rows, all of them in turn."""
+def enlarged(
+    table: Any,
+    rows: int,
+    renewed: Collection[int] | None = None,
+    *,
+    is_similar: bool = False,
+    has_other_words: bool = False,
+) -> Any:
+    """A table with this many rows: copies of its rows, all of them in turn.
+
+    Texts of a copy get an ending, or, with `has_other_words`, other letters: a part of them is then another one too.
+    """
     count = len(table)
     places = range(_width(table)) if renewed is None else renewed
     positions = np.arange(rows) % count
@@ -301,22 +316,27 @@ def enlarged(table: Any, rows: int, renewed: Collection[int] | None = None, *, i
         if is_similar:
             if column.dtype.kind == "f":
                 frame.isetitem(place, (column * random.uniform(0.5, 1.5, rows)).astype(column.dtype))
-        elif place in places and (new := _renewed(column, np.arange(rows) // count)) is not None:
-            frame.isetitem(place, new)
+        elif place in places and not (renewed and isinstance(column.dtype, pd.CategoricalDtype)):
+            new = _renewed(column, np.arange(rows) // count, has_other_words)
+            if new is not None:
+                frame.isetitem(place, new)
     return _like(table, frame)
 
 
-def _renewed(column: Any, copies: Any) -> Any:
+def _renewed(column: Any, copies: Any, has_other_words: bool = False) -> Any:
     """The column with other values in each copy; None if its values cannot be others.
 
     Times of a copy are after all before it, or before them if the rows are sorted from late to early.
     """
     dtype = column.dtype
     try:
+        if isinstance(dtype, pd.CategoricalDtype) and _is_text(column.astype(object)):
+            return _renewed(column.astype(object), copies, has_other_words).astype("category")
         if _is_text(column):
             texts = column.astype(object)
             later = (copies > 0) & column.notna().to_numpy()
-            texts[later] = [f"{text}-{copy}" for text, copy in zip(texts[later], copies[later], strict=True)]
+            new = _in_other_letters if has_other_words else "{}-{}".format
+            texts[later] = [new(text, copy) for text, copy in zip(texts[later], copies[later], strict=True)]
             return texts.astype(dtype)
         if dtype.kind in "iuf":
             span = column.max() - column.min() + 1
@@ -330,6 +350,17 @@ def _renewed(column: Any, copies: Any) -> Any:
     except (TypeError, ValueError, OverflowError):  # a small dtype, or values without order
         return None
     return None
+
+
+def _in_other_letters(text: str, copy: int) -> str:
+    """The text with letters that come later in the alphabet."""
+    return text.translate(_other_letters(int(copy) % 25 + 1))
+
+
+@functools.cache
+def _other_letters(step: int) -> dict[int, str]:
+    alphabets = (string.ascii_lowercase, string.ascii_uppercase)
+    return {ord(old): letters[(place + step) % 26] for letters in alphabets for place, old in enumerate(letters)}
 
 
 def _is_text(column: Any) -> bool:

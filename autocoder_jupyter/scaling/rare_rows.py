@@ -1,0 +1,175 @@
+"""Rows of a source with rare values, from all of its files: what a sample of one file cannot show.
+
+They are computed together and in parts, and compared. A condition that only a late file fulfils has then another
+outcome for a part than for the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow
+import pyarrow.compute as pc
+
+from autocoder_jupyter.scaling.sources import Batch
+
+MOST = 400
+"""Rows that are compared."""
+
+MOST_COLUMNS = 40
+"""Columns whose values are looked at."""
+
+MOST_VALUES = 200
+"""Texts of a column that are known. One with more has names or ids; of these only the characters are looked at."""
+
+_CLASSES = (b"0123456789", b"abcdefghijklmnopqrstuvwxyz", b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b" ", b".", b",", b"-+", b"/")
+_OTHERS = (b":", b"%$", b"()", b"_#", b"\t\n\r")
+_UNUSUAL = 1 << 13
+_STARTS_BLANK, _ENDS_BLANK, _STARTS_ZERO, _EMPTY = (1 << place for place in range(14, 18))
+
+
+def _table_of_classes() -> Any:
+    table = np.full(256, _UNUSUAL, dtype="uint32")
+    for place, characters in enumerate((*_CLASSES, *_OTHERS)):
+        table[list(characters)] = 1 << place
+    return table
+
+
+_CLASS = _table_of_classes()
+
+
+@dataclass
+class _Known:
+    """What is known of a column."""
+
+    marks: set[Any] = field(default_factory=set)
+    values: set[Any] | None = field(default_factory=set)
+    least: Any = None
+    most: Any = None
+
+
+@dataclass
+class RareRows:
+    """Collects them while the batches are read.
+
+    Args:
+        files: the number of its file for each row that is kept.
+    """
+
+    tables: list[Any] = field(default_factory=list)
+    files: list[int] = field(default_factory=list)
+    _known: dict[str, _Known] = field(default_factory=dict)
+    _places: dict[str, int] = field(default_factory=dict)
+
+    def passed(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        """The batches as they are."""
+        for batch in batches:
+            self._look(batch)
+            yield batch
+
+    def _look(self, batch: Batch) -> None:
+        table = batch.table
+        if not table.num_rows or len(self.files) >= MOST:
+            return
+        number = self._places.setdefault(batch.place, len(self._places))
+        rows = {0, table.num_rows - 1}
+        for name in table.column_names[:MOST_COLUMNS]:
+            rows |= self._new(self._known.setdefault(name, _Known()), table.column(name))
+        kept = sorted(rows)[: MOST - len(self.files)]
+        self.tables.append(table.take(kept))
+        self.files += [number] * len(kept)
+
+    def _new(self, known: _Known, column: Any) -> set[int]:
+        """The first rows whose values differ from all before."""
+        try:
+            return {int(row) for row in _rows(known, _flat(column))}
+        except (pyarrow.ArrowException, TypeError, ValueError, OverflowError):  # a type that has no order
+            return set()
+
+
+def _flat(column: Any) -> Any:
+    array = column.combine_chunks() if isinstance(column, pyarrow.ChunkedArray) else column
+    if isinstance(array, pyarrow.ChunkedArray):
+        array = pyarrow.concat_arrays(array.chunks)
+    return array.dictionary_decode() if pyarrow.types.is_dictionary(array.type) else array
+
+
+def _rows(known: _Known, array: Any) -> Iterator[int]:
+    kind = array.type
+    if array.null_count and None not in known.marks:
+        known.marks.add(None)
+        yield pc.index(pc.is_null(array), True).as_py()
+    if pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind):
+        yield from _texts(known, array)
+    elif pyarrow.types.is_boolean(kind):
+        yield from _marked(known, array.fill_null(False).to_numpy(zero_copy_only=False).astype("int64"))
+    elif pyarrow.types.is_temporal(kind):
+        yield from _bounds(known, array)
+        if pyarrow.types.is_timestamp(kind):
+            times = pc.not_equal(pc.floor_temporal(array, unit="day"), array)
+            yield from _marked(known, times.fill_null(False).to_numpy(zero_copy_only=False).astype("int64"))
+    elif pyarrow.types.is_integer(kind) or pyarrow.types.is_floating(kind):
+        yield from _bounds(known, array)
+        values = array.cast("float64", safe=False).fill_null(1).to_numpy(zero_copy_only=False)
+        with np.errstate(all="ignore"):
+            marks = np.sign(values) * 2 + (values == np.floor(values))
+        yield from _marked(known, np.nan_to_num(marks, nan=9).astype("int64"))
+
+
+def _bounds(known: _Known, array: Any) -> Iterator[int]:
+    """The rows with the smallest and the largest value, if they are beyond those before."""
+    found = pc.min_max(array)
+    least, most = found["min"], found["max"]
+    if not least.is_valid:
+        return
+    if known.least is None or pc.less(least, known.least).as_py():
+        known.least = least
+        yield pc.index(array, least).as_py()
+    if known.most is None or pc.greater(most, known.most).as_py():
+        known.most = most
+        yield pc.index(array, most).as_py()
+
+
+def _marked(known: _Known, marks: Any) -> Iterator[int]:
+    """The first row of each mark that was not there before."""
+    found, first = np.unique(marks, return_index=True)
+    for mark, row in zip(found.tolist(), first.tolist(), strict=True):
+        if mark not in known.marks:
+            known.marks.add(mark)
+            yield row
+
+
+def _texts(known: _Known, array: Any) -> Iterator[int]:
+    if known.values is not None:
+        distinct = pc.unique(array)
+        if len(distinct) + len(known.values) > MOST_VALUES:
+            known.values = None
+        else:
+            for value in distinct.to_pylist():
+                if value is not None and value not in known.values:
+                    known.values.add(value)
+                    yield pc.index(array, pyarrow.scalar(value, array.type)).as_py()
+    yield from _marked(known, _characters(array))
+    yield from _bounds(known, pc.binary_length(array))
+
+
+def _characters(array: Any) -> Any:
+    """For each text the classes of its characters, as bits."""
+    filled = array.fill_null("").cast("large_string")
+    ends = np.frombuffer(filled.buffers()[1], "int64", len(filled) + 1, filled.offset * 8)
+    content = np.frombuffer(filled.buffers()[2] or b"", "uint8")[: int(ends[-1])]
+    empty = ends[1:] == ends[:-1]
+    marks = np.where(empty, _EMPTY, 0).astype("uint32")
+    rows = np.flatnonzero(~empty)
+    if len(rows):
+        classes = _CLASS[content[int(ends[0]) :]]
+        starts, last = ends[:-1][rows] - ends[0], ends[1:][rows] - 1
+        marks[rows] = np.bitwise_or.reduceat(classes, starts)
+        first = content[starts + ends[0]]
+        marks[rows] |= np.where(first == 32, _STARTS_BLANK, 0).astype("uint32")
+        marks[rows] |= np.where(content[last] == 32, _ENDS_BLANK, 0).astype("uint32")
+        marks[rows] |= np.where(first == 48, _STARTS_ZERO, 0).astype("uint32")
+    return marks.astype("int64")
