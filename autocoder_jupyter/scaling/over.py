@@ -278,11 +278,11 @@ class Over:
         if work.contract.kind == "whole":
             pieces: Iterable[Piece] = [_whole(work, batches)]
             return self._run(work, pieces, 1, to, progress)
-        rare = RareRows()
-        read = rare.passed(batches)
-        if work.contract.kind != "groups":
-            return self._run(work, _by_rows(work, read), None, to, progress, rare)
         with temporary_folder("pieces") as folder:
+            rare = RareRows(folder)
+            read = rare.passed(batches)
+            if work.contract.kind != "groups":
+                return self._run(work, _by_rows(work, read), None, to, progress, rare)
             listed = _by_groups(work, read, folder)
             return self._run(work, listed, len(listed), to, progress, rare)
 
@@ -321,8 +321,8 @@ class Over:
                         continue
                 run.all([(place, piece)], keep)
             run.all(left, keep)
-            if done > 1 and rare is not None:
-                run.check_rare(work.frame(pyarrow.concat_tables(rare.tables)), rare.files)
+            for table, numbers in rare.groups() if rare is not None and done > 1 else ():
+                run.check_rare(work.frame(table), numbers)
             if isinstance(level, InMemory) and merges:
                 answers.put(0, run.merged(level.in_order()), "all pieces")
             return answers.finish()

@@ -152,7 +152,7 @@ def _divided(
     tables: Iterable[Any], keys: Sequence[str], folder: Path, count: int, limit: int, seed: int
 ) -> tuple[list[Bucket], Bucket | None]:
     """The buckets that have rows, and the one of the rows without keys."""
-    with _writing(folder):
+    with writing_pieces(folder):
         folder.mkdir(parents=True, exist_ok=True)
     writer = _BucketWriter(folder, count)
     waiting: list[tuple[Any, Any]] = []
@@ -162,18 +162,19 @@ def _divided(
             waiting.append((table, bucket_numbers(table, keys, writer.count, seed)))  # while it is in the cache
             size += table.nbytes
             if size >= at_once:
-                with _writing(folder):
+                with writing_pieces(folder):
                     writer.write(waiting)
                 waiting, size = [], 0
-        with _writing(folder):
+        with writing_pieces(folder):
             writer.write(waiting)
     finally:
-        with _writing(folder):
+        with writing_pieces(folder):
             writer.close()
     return writer.buckets()
 
 
-def _writing(folder: Path) -> AbstractContextManager[None]:
+def writing_pieces(folder: Path) -> AbstractContextManager[None]:
+    """Say what to do if the pieces cannot be written."""
     room = "Make room there, or set TMPDIR to a folder that has room before Python starts."
     return writing("The pieces", folder, room)
 

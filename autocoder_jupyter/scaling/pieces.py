@@ -163,7 +163,7 @@ CHECKED = 2
 """The largest pieces, which are also computed in parts."""
 
 MOST_PARTS = 8
-"""Parts of the rows with rare values: those of each file, or of neighbouring files."""
+"""Parts of the rows with rare values: those of each batch, or of neighbouring ones."""
 
 
 @dataclass(frozen=True)
@@ -236,18 +236,16 @@ class PieceCalls:
         division = next(iter(divisions), None)
         return None if division is None else self._compared(table, division, piece.name)
 
-    def check_rare(self, table: pd.DataFrame, files: Sequence[int]) -> None:
-        """Compare the answer for rows with rare values with those for the rows of each file, and of other parts.
+    def check_rare(self, table: pd.DataFrame, batches: Sequence[int]) -> None:
+        """Compare the answer for rows with rare values with those for the rows of each batch, and of other parts.
 
         A part that is refused is not compared: as a piece, it would be an error.
         """
-        groups = self.contract.kind == "groups"
-        numbers = np.asarray(files) * MOST_PARTS // (max(files, default=0) + 1)
-        numbers = np.asarray(files) if max(files, default=0) < MOST_PARTS else numbers
-        divisions = [
-            *by_numbers(table, numbers, self.keys),
-            *itertools.islice(by_groups(table, self.keys) if groups else by_rows(len(table)), 1, None),
-        ]
+        found, parts = np.unique(batches, return_inverse=True)
+        if len(found) > MOST_PARTS:
+            parts = parts * MOST_PARTS // len(found)
+        further = by_groups(table, self.keys) if self.contract.kind == "groups" else by_rows(len(table))
+        divisions = [*by_numbers(table, parts, self.keys), *itertools.islice(further, 1, None)]
         ordered = self.contract.kind == "merge" and self.contract.ordered
         for division in divisions:
             if division.in_order or not ordered:

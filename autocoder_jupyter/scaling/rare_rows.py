@@ -1,23 +1,25 @@
 """Rows of a source with rare values, from all of its files: what a sample of one file cannot show.
 
-They are computed together and in parts, and compared. A condition that only a late file fulfils has then another
-outcome for a part than for the whole.
+They are computed together and in parts, and compared, those of some hundred files at once. A condition that only a late
+file fulfils has then another outcome for a part than for the whole.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow
 import pyarrow.compute as pc
 
+from autocoder_jupyter.scaling.partition import writing_pieces
 from autocoder_jupyter.scaling.sources import Batch
 
 MOST = 400
-"""Rows that are compared."""
+"""Rows of one batch, and those from which on a group is complete."""
 
 MOST_COLUMNS = 40
 """Columns whose values are looked at."""
@@ -53,34 +55,59 @@ class _Known:
 
 @dataclass
 class RareRows:
-    """Collects them while the batches are read.
+    """Collects them while the batches are read, of which a file has at least one.
 
     Args:
-        files: the number of its file for each row that is kept.
+        folder: has the groups that are complete, so that memory has only one.
     """
 
-    tables: list[Any] = field(default_factory=list)
-    files: list[int] = field(default_factory=list)
+    folder: Path
+    _tables: list[Any] = field(default_factory=list)
+    _numbers: list[int] = field(default_factory=list)
     _known: dict[str, _Known] = field(default_factory=dict)
-    _places: dict[str, int] = field(default_factory=dict)
+    _batches: int = 0
+    _full: int = 0
 
     def passed(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         """The batches as they are."""
         for batch in batches:
-            self._look(batch)
+            self._look(batch.table)
             yield batch
 
-    def _look(self, batch: Batch) -> None:
-        table = batch.table
-        if not table.num_rows or len(self.files) >= MOST:
+    def groups(self) -> Iterator[tuple[Any, list[int]]]:
+        """Rows of many batches, and for each the number of its batch. Each group begins with those of the first."""
+        for number in range(self._full):
+            with pyarrow.OSFile(str(self._path(number))) as file:
+                found = pyarrow.ipc.open_stream(file).read_all()
+            last = found.num_columns - 1
+            yield found.remove_column(last), found.column(last).to_pylist()
+        if len(set(self._numbers)) > 1 or (self._numbers and not self._full):
+            yield pyarrow.concat_tables(self._tables), self._numbers
+
+    def _look(self, table: Any) -> None:
+        if not table.num_rows:
             return
-        number = self._places.setdefault(batch.place, len(self._places))
-        rows = {0, table.num_rows - 1}
+        rare: set[int] = set()
         for name in table.column_names[:MOST_COLUMNS]:
-            rows |= self._new(self._known.setdefault(name, _Known()), table.column(name))
-        kept = sorted(rows)[: MOST - len(self.files)]
-        self.tables.append(table.take(kept))
-        self.files += [number] * len(kept)
+            rare |= self._new(self._known.setdefault(name, _Known()), table.column(name))
+        ends = {0, table.num_rows - 1}
+        kept = sorted(ends | set(sorted(rare - ends)[: MOST - len(ends)]))
+        self._tables.append(table.take(kept))
+        self._numbers += [self._batches] * len(kept)
+        self._batches += 1
+        if len(self._numbers) - self._tables[0].num_rows >= MOST:
+            self._complete()
+
+    def _complete(self) -> None:
+        group = pyarrow.concat_tables(self._tables).append_column("", pyarrow.array(self._numbers))
+        path = str(self._path(self._full))
+        with writing_pieces(self.folder), pyarrow.ipc.new_stream(path, group.schema) as writer:
+            writer.write_table(group)
+        self._full += 1
+        self._tables, self._numbers = self._tables[:1], [0] * self._tables[0].num_rows
+
+    def _path(self, number: int) -> Path:
+        return self.folder / f"rare-{number}.arrow"
 
     def _new(self, known: _Known, column: Any) -> set[int]:
         """The first rows whose values differ from all before."""

@@ -18,9 +18,6 @@ from tests.engine.trapped_functions import FILES, HONEST, ROWS, TRAPPED, TRAPPED
 
 SAMPLE = orders(ROWS, 0).iloc[:200]
 
-ALWAYS = ("strip and lower", "whole days", "numbers of texts", "a comma anywhere", "a closed one anywhere")
-"""Those that are tried in each run of the tests."""
-
 
 def run(body: str, table: pd.DataFrame) -> Any:
     namespace: dict[str, Any] = {}
@@ -36,9 +33,8 @@ def in_pieces(body: str, table: pd.DataFrame, files: Any, split: Split) -> Any:
     return run(body, together) if split.kind == "merge" else together
 
 
-@pytest.mark.parametrize(
-    "name", [name if name in ALWAYS else pytest.param(name, marks=pytest.mark.slow) for name in TRAPPED_FUNCTIONS]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TRAPPED_FUNCTIONS)
 def test_a_trap_in_a_late_file_gives_no_other_answer(name: str) -> None:
     body, trap = TRAPPED_FUNCTIONS[name]
     split = check_body(body, {"sales": SAMPLE})

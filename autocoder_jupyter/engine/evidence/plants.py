@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from autocoder_jupyter.engine.evidence.code_numbers import Number, numbers_in
+from autocoder_jupyter.engine.evidence.variations import taken
 from autocoder_jupyter.untrusted.parsing import parse
 
 MOST_WORDS = 16
@@ -57,19 +58,39 @@ def _numbers(code: str) -> list[Number]:
 def planted(table: Any, row: int, column: str, value: Any) -> Any:
     """The table with another value in one row; None if the dtype of the column cannot hold it."""
     place = list(table.columns).index(column)
-    values = table.iloc[:, place].copy()
-    before = values.dtype
-    try:
-        if isinstance(before, pd.CategoricalDtype) and value is not None and value not in before.categories:
-            values = values.cat.add_categories([value])
-        values.iloc[row] = value
-    except (TypeError, ValueError, OverflowError):
-        return None
-    if values.dtype != before and not isinstance(before, pd.CategoricalDtype):
+    values = _with_value(table.iloc[:, place], row, value)
+    if values is None:
         return None
     changed = table.copy()
     changed.isetitem(place, values)
     return changed
+
+
+def with_rows_planted(table: Any, given: Sequence[tuple[str, Any]]) -> Any:
+    """The table with a further row, which is one of its own, for each other value of a column."""
+    more = taken(table, np.arange(len(given)) % len(table))
+    for name in {name for name, _ in given}:
+        values = more[name]
+        for row, (other, value) in enumerate(given):
+            if other == name and (changed := _with_value(values, row, value)) is not None:
+                values = changed
+        more.isetitem(list(more.columns).index(name), values)
+    longer = pd.concat([table, more], ignore_index=isinstance(table.index, pd.RangeIndex))
+    categories = [name for name in dict(given) if isinstance(table[name].dtype, pd.CategoricalDtype)]
+    return longer.astype(dict.fromkeys(categories, "category"))
+
+
+def _with_value(column: Any, row: int, value: Any) -> Any:
+    """The column with another value in one row; None if its dtype cannot hold it."""
+    before, values = column.dtype, column.copy()
+    is_category = isinstance(before, pd.CategoricalDtype)
+    try:
+        if is_category and value is not None and value not in before.categories:
+            values = values.cat.add_categories([value])
+        values.iloc[row] = value
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return values if is_category or values.dtype == before else None
 
 
 def plants(code: str, column: Any, words: Sequence[str]) -> Iterator[Any]:
@@ -128,41 +149,40 @@ def spelled(table: Any, key: str, code: str, words: Sequence[str]) -> tuple[Any,
 
     The rows of the table itself are number 0, with those whose key is missing. None if the key has no spellings.
     """
-    first = table.drop_duplicates(key)
-    rows = first[first[key].notna()].iloc[:SPELLED]
-    changes = list(_spellings(rows[key], code, words)) if len(rows) else []
-    if not changes:
-        return None
-    made, numbers = [table], [np.zeros(len(table), dtype="int64")]
-    for number, change in enumerate(changes, 1):
-        one = _others(rows, number, key)
+    first = np.flatnonzero((~table[key].duplicated() & table[key].notna()).to_numpy())[:SPELLED]
+    changes = _spellings(table[key].iloc[first], code, words) if len(first) else ()
+    dtype = table[key].dtype
+    is_category = isinstance(dtype, pd.CategoricalDtype)
+    spellings = list[Any]()
+    for change in changes:
         try:
-            values = pd.Series([change(value) for value in rows[key]], index=one.index)
-            own = object if isinstance(table[key].dtype, pd.CategoricalDtype) else table[key].dtype
-            one[key] = values.astype(own)
+            values = pd.Series([change(value) for value in table[key].iloc[first]])
+            spellings.append(values.astype(object if is_category else dtype).astype(object))
         except (TypeError, ValueError, OverflowError):
             continue
-        made.append(one)
-        numbers.append(np.full(len(one), 0 if one[key].isna().all() else number))
-    together = pd.concat([each.astype({key: object}) for each in made], ignore_index=True)
-    together[key] = together[key].astype(
-        "category" if isinstance(table[key].dtype, pd.CategoricalDtype) else table[key].dtype
+    if not spellings:
+        return None
+    numbers = np.repeat(np.arange(len(spellings) + 1), [len(table), *[len(first)] * len(spellings)])
+    rows = np.r_[np.arange(len(table)), np.tile(first, len(spellings))]
+    together = _with_other_numbers(table.iloc[rows].reset_index(drop=True), numbers, key)
+    together[key] = pd.concat([table[key].astype(object), *spellings], ignore_index=True).astype(
+        "category" if is_category else dtype
     )
-    return together, np.concatenate(numbers)
+    empty = together[key].isna().to_numpy()
+    return together, np.where(empty, 0, numbers)
 
 
-def _others(rows: Any, number: int, key: str) -> Any:
+def _with_other_numbers(table: Any, numbers: Any, key: str) -> Any:
     """The rows with other numbers, so that a mean of two groups is another one than that of each."""
-    made = rows.copy()
-    for place, dtype in enumerate(rows.dtypes):
-        column = rows.iloc[:, place]
-        if rows.columns[place] == key or pd.api.types.is_extension_array_dtype(dtype):
+    for place, dtype in enumerate(table.dtypes):
+        column = table.iloc[:, place]
+        if table.columns[place] == key or pd.api.types.is_extension_array_dtype(dtype):
             continue
         if dtype.kind == "f":
-            made.isetitem(place, column * (1 + 0.37 * number))
+            table.isetitem(place, (column * (1 + 0.37 * numbers)).astype(dtype))
         elif dtype.kind in "iu":
-            made.isetitem(place, (column + number * (column.max() - column.min() + 1)).astype(dtype))
-    return made
+            table.isetitem(place, (column + numbers * (column.max() - column.min() + 1)).astype(dtype))
+    return table
 
 
 def _spellings(column: Any, code: str, words: Sequence[str]) -> Iterator[Change]:

@@ -41,7 +41,7 @@ from autocoder_jupyter.engine.evidence.pieces import (
     numbered,
     tied,
 )
-from autocoder_jupyter.engine.evidence.plants import planted, plants, spelled, words_in
+from autocoder_jupyter.engine.evidence.plants import planted, plants, spelled, with_rows_planted, words_in
 from autocoder_jupyter.engine.evidence.solution_worker import TIME_IS_UP, Answer, SolutionStopped, SolutionWorker
 from autocoder_jupyter.engine.evidence.variations import Variation, emptied, enlarged, taken, trimmed, zeroed
 from autocoder_jupyter.engine.evidence.ways import OUTPUT, Condition, Way, watched, way_of
@@ -362,42 +362,47 @@ class SplitCheck:
         reads = columns_read(self._code, self.program.inputs)
         names = [name for name in table.columns if reads.covers(repr(name)) and _is_name(table, name)][:MOST_PLANTED]
         words = words_in(self._code, names)
+        given = [(name, value) for name in names for value in plants(self._code, table[name], words)]
         usual = self._asked({**tables, self.table: table})
-        quiet, triggers, alone = list[tuple[str, Any]](), list[tuple[str, Any, set[int]]](), list[tuple[str, Any]]()
-        for name in names:
-            for value in plants(self._code, table[name], words):
-                changed = planted(table, 0, name, value)
-                answer = Answer(error="-") if changed is None else self._asked({**tables, self.table: changed})
-                if answer.error:
-                    continue
-                flipped = set() if usual.error else self._differing(usual, answer)
-                if flipped:
-                    triggers.append((name, value, flipped))
-                else:
-                    quiet.append((name, value))
-        found = []
-        ordinary = table
-        for row, (name, value) in enumerate(quiet):
-            ordinary = _with_row(ordinary, table, row + len(table), name, value)
-        if quiet and not self._asked({**tables, self.table: ordinary}).error:
-            pieces = np.where(np.arange(len(ordinary)) < len(table), 0, 1 + np.arange(len(ordinary)) % 2)
-            found.append(Variation("if there were other values", {**tables, self.table: ordinary}, pieces=pieces))
-        else:
-            ordinary, alone = table, quiet
-        for name, value, _ in triggers[:MOST_TRIGGERS]:
+        together = self._all_planted(tables, table, given)
+        if together is not None and not self._reached(self._asked(together.tables)) and not self._reached(usual):
+            return [together]  # there is no other way, so all may be in one table
+        quiet, triggers = list[tuple[str, Any]](), list[tuple[str, Any]]()
+        for name, value in given:
+            changed = planted(table, 0, name, value)
+            answer = Answer(error="-") if changed is None else self._asked({**tables, self.table: changed})
+            if not answer.error:
+                flips = not usual.error and self._differing(usual, answer)
+                (triggers if flips else quiet).append((name, value))
+        together = self._all_planted(tables, table, quiet)
+        ordinary = table if together is None else together.tables[self.table]
+        found = [] if together is None else [together]
+        for name, value in triggers[:MOST_TRIGGERS]:
             for base in (ordinary, table):
                 changed = planted(base, 0, name, value)
                 if changed is not None and not self._asked({**tables, self.table: changed}).error:
                     found.append(self._one_planted(tables, changed, name))
                     break
-        for name, value in alone:
+        for name, value in quiet if together is None else ():
             if (changed := planted(table, 0, name, value)) is not None:
                 found.append(self._one_planted(tables, changed, name))
         return found
 
+    def _all_planted(self, tables: Mapping[str, Any], table: Any, given: Sequence[tuple[str, Any]]) -> Variation | None:
+        """The table with a further row for each value; None if the function refuses it."""
+        if not given:
+            return None
+        whole = {**tables, self.table: with_rows_planted(table, given)}
+        pieces = np.r_[np.zeros(len(table), dtype="int64"), 1 + np.arange(len(given)) % 2]
+        return None if self._asked(whole).error else Variation("if there were other values", whole, pieces=pieces)
+
     def _one_planted(self, tables: Mapping[str, Any], changed: Any, name: str) -> Variation:
         pieces = np.minimum(np.arange(len(changed)), 1)
         return Variation(f"if {name} had another value in one row", {**tables, self.table: changed}, pieces=pieces)
+
+    def _reached(self, answer: Answer) -> set[int]:
+        """The conditions that the call came to."""
+        return set() if answer.error else self._conditions.keys() & _way(answer).keys()
 
     def _differing(self, one: Answer, other: Answer) -> set[int]:
         """The conditions that had other outcomes, those of rows and groups too."""
@@ -565,15 +570,6 @@ class SplitCheck:
 
 def _way(answer: Answer) -> Way:
     return way_of(answer.values[OUTPUT])[0] if OUTPUT in answer.values else {}
-
-
-def _with_row(table: Any, base: Any, row: int, name: str, value: Any) -> Any:
-    """The table with one more row, which is one of the base with another value in a column."""
-    more = planted(taken(base, [row % len(base)]), 0, name, value)
-    if more is None:
-        return table
-    longer = pd.concat([table, more], ignore_index=isinstance(table.index, pd.RangeIndex))
-    return longer.astype({name: "category"}) if isinstance(table[name].dtype, pd.CategoricalDtype) else longer
 
 
 def _is_name(table: pd.DataFrame, name: Any) -> bool:
