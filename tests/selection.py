@@ -34,7 +34,7 @@ SMOKE = (
     "tests/engine/test_splitting.py::test_a_large_number_that_is_no_limit_does_not_count[df[df.amount < 1e6]]",
     "tests/engine/test_splitting.py::test_a_number_that_no_table_reaches_is_a_limit_all_the_same[df.head(10**5)]",
     "tests/engine/test_splitting.py::test_the_freest_kind_that_holds_is_found[",
-    "tests/engine/test_splitting.py::test_what_another_number_of_rows_changes_may_not_be_split",
+    "tests/engine/test_splitting.py::test_what_another_number_of_rows_changes_may_not_be_split[df.assign(x=1)]",
     "tests/engine/test_trapped_splits.py::test_a_trap_in_a_late_file_gives_no_other_answer[a closed one anywhere]",
     "tests/engine/test_trapped_splits.py::test_a_trap_in_a_late_file_gives_no_other_answer[strip and lower]",
     "tests/engine/test_trapped_splits.py::test_a_trap_in_a_late_file_gives_no_other_answer[whole days]",
@@ -128,6 +128,8 @@ EXTENDED = (
     "tests/scaling/test_over.py::test_a_fixed_table_is_never",
     "tests/scaling/test_over.py::test_a_range_with_a_name",
     "tests/scaling/test_over.py::test_each_piece_has_the_categories",
+    "tests/scaling/test_rare_rows.py::test_a_condition_in_the_three_hundredth",
+    "tests/scaling/test_rare_rows.py::test_rare_values_of_a_right_function",
     "tests/scaling/test_sources.py::test_an_index_of_the_answer_may_have",
     "tests/scaling/test_sources.py::test_categories_inside_lists",
     # long chains of questions, of which others try each link
@@ -143,6 +145,8 @@ EXTENDED = (
     "tests/engine/test_recorded_locks.py::test_packages_of_an_own_lock",
     "tests/engine/test_second_opinion.py::test_an_opinion_that_does_not_come",
     "tests/engine/test_sizes.py::test_a_branch_for_many_rows",
+    "tests/engine/test_splitting.py::test_a_piece_has_its_part_of_a_range",
+    "tests/engine/test_splitting.py::test_whether_the_order_of_rows_counts",
 )
 """Further tests, or whole files, that are left to `make test-all`, because they take long for what they add."""
 

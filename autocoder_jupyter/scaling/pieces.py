@@ -237,20 +237,20 @@ class PieceCalls:
         return None if division is None else self._compared(table, division, piece.name)
 
     def check_rare(self, table: pd.DataFrame, batches: Sequence[int]) -> None:
-        """Compare the answer for rows with rare values with those for the rows of each batch, and of other parts.
+        """Compare the answer for rows with rare values with those for the rows of each batch, or of other parts.
 
-        A part that is refused is not compared: as a piece, it would be an error.
+        Parts that are refused are not compared: as a piece, each would be an error.
         """
         found, parts = np.unique(batches, return_inverse=True)
         if len(found) > MOST_PARTS:
             parts = parts * MOST_PARTS // len(found)
         further = by_groups(table, self.keys) if self.contract.kind == "groups" else by_rows(len(table))
-        divisions = [*by_numbers(table, parts, self.keys), *itertools.islice(further, 1, None)]
         ordered = self.contract.kind == "merge" and self.contract.ordered
-        for division in divisions:
+        for division in itertools.chain(by_numbers(table, parts, self.keys), further):
             if division.in_order or not ordered:
                 with contextlib.suppress(PieceFailed, ContractBroken, DataDrift):
                     self._compared(table, division, "rows with rare values of all files")
+                    return
 
     def _compared(self, table: pd.DataFrame, division: Division, name: str) -> pd.DataFrame:
         parts = [self.dtypes.divided(table, rows) for rows in division.pieces]
