@@ -207,7 +207,7 @@ _HAS_ZONE = re.compile(r".*(?:Z|[+-]\d\d:?\d\d)", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class _Line:
+class _Candidate:
     """A line that converts a column, which stands for `{}`.
 
     Args:
@@ -220,7 +220,7 @@ class _Line:
     back: Callable[[Any], Any]
 
 
-def _candidates(column: pd.Series[Any], change: Change) -> Iterator[_Line]:
+def _candidates(column: pd.Series[Any], change: DtypeChange) -> Iterator[_Candidate]:
     """Lines that may convert a column; no other reading of its values is likely."""
     before, has = family(change.before), kind_of(column)
     if change.record is not None:
@@ -231,19 +231,23 @@ def _candidates(column: pd.Series[Any], change: Change) -> Iterator[_Line]:
         yield from _of_texts(column, before, change.before)
     elif before == "bool" and has in ("boolean", "number"):
         dtype = "boolean" if missing_in(column).any() else change.before
-        yield _Line(f'{{}}.astype("{dtype}")', lambda part: part.astype(dtype), lambda part: part.astype(column.dtype))
+        yield _Candidate(
+            f'{{}}.astype("{dtype}")', lambda part: part.astype(dtype), lambda part: part.astype(column.dtype)
+        )
     elif before in ("int", "float") and has in ("boolean", "number"):
         dtype = change.before
-        yield _Line(f'{{}}.astype("{dtype}")', lambda part: part.astype(dtype), lambda part: part.astype(column.dtype))
+        yield _Candidate(
+            f'{{}}.astype("{dtype}")', lambda part: part.astype(dtype), lambda part: part.astype(column.dtype)
+        )
     elif before == "text" and family(dtype_name(column.dtype)) in ("int", "float"):
-        yield _Line(
+        yield _Candidate(
             '{}.astype("Int64").astype("string")',
             lambda part: part.astype("Int64").astype("string"),
             lambda part: pd.to_numeric(part).astype(column.dtype),
         )
     elif before in ("time", "time with zone") and _is_in_utc(column, change.before):
         zone = None if before == "time" else "UTC"
-        yield _Line(
+        yield _Candidate(
             f"{{}}.dt.tz_localize({zone and chr(34) + zone + chr(34)})",
             lambda part: part.dt.tz_localize(zone),
             lambda part: part.dt.tz_localize("UTC" if zone is None else None),
@@ -256,29 +260,31 @@ def _is_in_utc(column: pd.Series[Any], then: str) -> bool:
     return [family(dtype) for dtype in dtypes] == ["time", "time with zone"] and "UTC" in dtypes[1]
 
 
-def _in_order(column: pd.Series[Any], record: Mapping[str, Any]) -> Iterator[_Line]:
+def _in_order(column: pd.Series[Any], record: Mapping[str, Any]) -> Iterator[_Candidate]:
     like = recorded_dtype(record)
     if like is None or not isinstance(column.dtype, pd.CategoricalDtype) or len(like.categories) > _MOST_IN_ORDER:
         return
     if all(isinstance(value, str) for value in like.categories):
         listed = ", ".join(map(repr, like.categories))
         code = f"{{}}.cat.set_categories([{listed}], ordered={bool(like.ordered)})"
-        yield _Line(code, lambda part: part.astype(like), lambda part: part.astype(column.dtype))
+        yield _Candidate(code, lambda part: part.astype(like), lambda part: part.astype(column.dtype))
 
 
-def _of_texts(column: pd.Series[Any], before: str, dtype: str) -> Iterator[_Line]:
+def _of_texts(column: pd.Series[Any], before: str, dtype: str) -> Iterator[_Candidate]:
     present = column[~missing_in(column)].astype(str)
     if before in ("int", "float") and not present.map(_LOSES_DIGITS.fullmatch).astype(bool).any():
-        yield _Line("pd.to_numeric({})", pd.to_numeric, _as_text)
+        yield _Candidate("pd.to_numeric({})", pd.to_numeric, _as_text)
     elif before == "bool":
         for yes, no in _WORDS:
             if present.isin([yes, no]).all():
                 words, ending = {yes: True, no: False}, '.astype("boolean")' if len(present) < len(column) else ""
                 code = f'{{}}.map({{"{yes}": True, "{no}": False}}){ending}'
                 kind = "boolean" if ending else "bool"
-                yield _Line(code, partial(_mapped, words, kind), partial(_mapped, {True: yes, False: no}, "object"))
+                yield _Candidate(
+                    code, partial(_mapped, words, kind), partial(_mapped, {True: yes, False: no}, "object")
+                )
     elif before == "duration" and present.map(_HAS_UNIT.fullmatch).astype(bool).all():
-        yield _Line("pd.to_timedelta({})", pd.to_timedelta, _as_text)
+        yield _Candidate("pd.to_timedelta({})", pd.to_timedelta, _as_text)
     elif before in ("time", "time with zone"):
         yield from _of_dates(present, before, dtype)
 
@@ -288,23 +294,25 @@ def _mapped(words: Mapping[Any, Any], dtype: str, column: pd.Series[Any]) -> pd.
     return made
 
 
-def _of_dates(present: pd.Series[Any], before: str, dtype: str) -> Iterator[_Line]:
+def _of_dates(present: pd.Series[Any], before: str, dtype: str) -> Iterator[_Candidate]:
     zones = present.map(_HAS_ZONE.fullmatch).astype(bool) & present.str.contains(":")
     if before == "time with zone":
         zone = dtype.rpartition(",")[2].strip(" ]").removeprefix("tz=")
         if zones.all():
             code = f'pd.to_datetime({{}}, format="ISO8601", utc=True).dt.tz_convert("{zone}")'
-            yield _Line(
+            yield _Candidate(
                 code, lambda part: pd.to_datetime(part, format="ISO8601", utc=True).dt.tz_convert(zone), _as_text
             )
         return
     if zones.any():
         return
-    yield _Line('pd.to_datetime({}, format="ISO8601")', lambda part: pd.to_datetime(part, format="ISO8601"), _as_text)
+    yield _Candidate(
+        'pd.to_datetime({}, format="ISO8601")', lambda part: pd.to_datetime(part, format="ISO8601"), _as_text
+    )
     fitting = [form for form in _FORMATS if not pd.to_datetime(present, format=form, errors="coerce").isna().any()]
     if len(fitting) == 1:
         form = fitting[0]
-        yield _Line(
+        yield _Candidate(
             f'pd.to_datetime({{}}, format="{form}")',
             lambda part: pd.to_datetime(part, format=form),
             lambda part: part.dt.strftime(form),
@@ -315,7 +323,7 @@ def _as_text(column: pd.Series[Any]) -> pd.Series[Any]:
     return column.astype(object).where(column.isna(), column.astype(str))
 
 
-def _holds(line: _Line, column: pd.Series[Any], change: Change, sample: Any) -> bool:
+def _holds(line: _Candidate, column: pd.Series[Any], change: DtypeChange, sample: Any) -> bool:
     """Whether a line loses no value of the column, and gives back the values of the sample."""
     try:
         with warnings.catch_warnings():
@@ -369,7 +377,7 @@ def _whole_is_exact(number: Any, text: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Change:
+class DtypeChange:
     """A column that cannot stand for the recorded one.
 
     Args:
@@ -404,7 +412,7 @@ def _changes(now: list[list[str]], shape: Mapping[str, Any], frame: pd.DataFrame
     return [f"{change.literal} {change.words}" for change in _changed(now, shape, frame)]
 
 
-def _changed(now: list[list[str]], shape: Mapping[str, Any], frame: pd.DataFrame | pd.Series[Any]) -> list[Change]:
+def _changed(now: list[list[str]], shape: Mapping[str, Any], frame: pd.DataFrame | pd.Series[Any]) -> list[DtypeChange]:
     places: dict[str, list[int]] = {}
     for place, (literal, _) in enumerate(now):
         places.setdefault(literal, []).append(place)
@@ -417,7 +425,7 @@ def _changed(now: list[list[str]], shape: Mapping[str, Any], frame: pd.DataFrame
         if now[place][1] == dtype and record is None and kind is None:
             continue  # checked before the column is extracted, which is the most expensive step here
         if words := _misfit(dtype, now[place][1], column_at(frame, place), record, kind):
-            changed.append(Change(literal, place, dtype, words, record, kind))
+            changed.append(DtypeChange(literal, place, dtype, words, record, kind))
     return changed
 
 

@@ -44,7 +44,7 @@ from autocoder_jupyter.engine.evidence.pieces import (
 from autocoder_jupyter.engine.evidence.plants import planted, plants, spelled, with_rows_planted, words_in
 from autocoder_jupyter.engine.evidence.solution_worker import TIME_IS_UP, Answer, SolutionStopped, SolutionWorker
 from autocoder_jupyter.engine.evidence.variations import Variation, emptied, enlarged, taken, trimmed, zeroed
-from autocoder_jupyter.engine.evidence.ways import OUTPUT, Condition, Way, watched, way_of
+from autocoder_jupyter.engine.evidence.ways import OUTPUT, BranchCondition, Way, watched, way_of
 from autocoder_jupyter.engine.sandbox_session import SandboxSession
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.redaction.messages import Redaction
@@ -165,7 +165,7 @@ class SplitCheck:
     on_try: Callable[[str], object] = lambda words: None
     _answers: dict[int, Answer] = field(default_factory=dict)
     _variations: list[Variation] = field(default_factory=list)
-    _conditions: Mapping[int, Condition] = field(default_factory=dict)
+    _conditions: Mapping[int, BranchCondition] = field(default_factory=dict)
     _code: str = ""
     _ways: _Ways = field(default_factory=_Ways)
     _spent: list[float] = field(default_factory=lambda: [0.0])

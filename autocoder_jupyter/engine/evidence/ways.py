@@ -77,7 +77,7 @@ def _told_(function):
 
 
 @dataclass(frozen=True)
-class Condition:
+class BranchCondition:
     """A place in the code with several outcomes.
 
     Args:
@@ -105,7 +105,7 @@ class Watched:
     """
 
     program: Program
-    conditions: Mapping[int, Condition]
+    conditions: Mapping[int, BranchCondition]
 
 
 Way = Mapping[int, Mapping[int, int]]
@@ -149,14 +149,14 @@ class _Watch(ast.NodeTransformer):
         self._values = values
         self._is_test = False
         self._count = 0
-        self.conditions: dict[int, Condition] = {}
+        self.conditions: dict[int, BranchCondition] = {}
 
     def _noted(self, what: str, shown: ast.AST, *given: ast.expr, text: str | None = None) -> ast.Call:
         self._count += 1
         if text != "" and self._values.depend(shown):
             text = " ".join((text or ast.unparse(shown)).split())
             text = text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
-            self.conditions[self._count] = Condition(shown.lineno, text, self._values.ask_if_empty(shown))  # type: ignore[attr-defined]
+            self.conditions[self._count] = BranchCondition(shown.lineno, text, self._values.ask_if_empty(shown))  # type: ignore[attr-defined]
         return ast.Call(
             ast.Attribute(ast.Name(_NAME, ast.Load()), what, ast.Load()), [_constant(self._count), *given], []
         )
