@@ -40,7 +40,10 @@ from autocoder_jupyter.engine.evidence.code_numbers import (
 from autocoder_jupyter.engine.evidence.conditions import _below, reads
 from autocoder_jupyter.engine.evidence.examiner import is_general, raised_in
 from autocoder_jupyter.engine.evidence.mutants import LONGEST_CODE, mutants, row_count_mutants
+from autocoder_jupyter.engine.evidence.plants import words_in
 from autocoder_jupyter.engine.evidence.second_writer import askable, read_second
+from autocoder_jupyter.engine.evidence.solution_worker import SolutionStopped
+from autocoder_jupyter.engine.evidence.ways import watched, way_of
 from autocoder_jupyter.engine.journal import Journal, conversation, sent_record
 from autocoder_jupyter.engine.packages import imported_modules
 from autocoder_jupyter.engine.prompt import Brief, interface_problem, without_entry
@@ -123,6 +126,13 @@ def _examined(text: str, _: Path) -> object:
         row_count_mutants(part),
         _below(Program(text, (), ()), "pass"),
     )
+
+
+def _way_of(text: str) -> object:
+    try:
+        return way_of(text)
+    except SolutionStopped as error:
+        raise ValueError(str(error)) from None
 
 
 def _sources(*names: str) -> dict[str, Input]:
@@ -722,6 +732,17 @@ READERS: dict[str, Reader] = {
             "engine.evidence.examiner:is_general",
         ),
     ),
+    "conditions in code": Reader(
+        lambda text, _: (watched(Program(text, PLAN.inputs, PLAN.outputs), ["sales"]), words_in(text)),
+        {
+            **_sources("names", "functions", "f-strings"),
+            "conditions": lambda: "if sales.any(): pass\n" * 900,
+            "names after each other": lambda: "".join(f"a{n + 1} = a{n}\n" for n in range(1_400)),
+            "names before each other": lambda: "".join(f"a{n} = a{n + 1}\n" for n in range(1_400)),
+        },
+        ("engine.evidence.ways:watched", "engine.evidence.plants:words_in"),
+    ),
+    "outcomes of conditions": Reader(lambda text, _: _way_of(text), _json(), ("engine.evidence.ways:way_of",)),
     "columns that code reads": Reader(
         lambda text, _: columns_read(text, PLAN.inputs),
         {**_sources(), "labels": lambda: "sales['a_b_c_d_e_f'].x_y_z\n" * 5_000},
@@ -902,6 +923,8 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "data.readers:<module>",
         "scaling.partition:_of_bytes",
         "scaling.partition:_opened",
+        "scaling.rare_rows:RareRows.groups",
+        "scaling.rare_rows:_characters",
         "sandbox.host.bundle:bundle",
         "settings.parameters:record",
         "tasks.command_line:_parts",

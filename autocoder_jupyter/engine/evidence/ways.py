@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import ast
 import copy
-import json
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from autocoder_jupyter.engine.evidence.code_numbers import first_place
+from autocoder_jupyter.engine.evidence.mutants import LONGEST_CODE
+from autocoder_jupyter.engine.evidence.solution_worker import SolutionStopped
 from autocoder_jupyter.sandbox.protocol import Program
 from autocoder_jupyter.types import OutputSpec
+from autocoder_jupyter.untrusted import plain_json
 from autocoder_jupyter.untrusted.parsing import parse
 from autocoder_jupyter.untrusted.visible import visible
 
@@ -25,6 +28,11 @@ OUTPUT = "the way through the code"
 
 LONGEST = 80
 """Characters of a condition that is shown."""
+
+_LONGEST_WAY = 200_000
+"""Characters of what a watched program tells."""
+
+_MOST_OUTCOMES = 20_000
 
 _NAME = "_way_"
 
@@ -113,21 +121,33 @@ Way = Mapping[int, Mapping[int, int]]
 
 
 def way_of(text: Any) -> tuple[Way, float]:
-    """The way of a call, and its seconds of processor time, as a watched program tells them."""
-    told = json.loads(text)
+    """The way of a call, and its seconds of processor time, as a watched program tells them.
+
+    Raises:
+        SolutionStopped: the program, which is not trusted, has told something else.
+    """
     found: dict[int, dict[int, int]] = {}
-    for key, count in told["seen"].items():
-        place, outcome = map(int, key.split())
-        found.setdefault(place, {})[outcome] = count
-    return found, float(told["seconds"])
+    try:
+        told = plain_json.parse(text[:_LONGEST_WAY], values=_MOST_OUTCOMES)
+        for key, count in told["seen"].items():
+            place, outcome = map(int, key.split())
+            found.setdefault(place, {})[outcome] = int(count)
+        seconds = float(told["seconds"])
+    except (ValueError, TypeError, LookupError, AttributeError, OverflowError):
+        seconds = -1.0
+    if not 0 <= seconds < math.inf:
+        raise SolutionStopped("the code changes what is told of its conditions")
+    return found, seconds
 
 
 def watched(program: Program, tables: Collection[str]) -> Watched:
     """A program that also tells its way.
 
     Raises:
-        SyntaxError: the code cannot be read.
+        SyntaxError: the code cannot be read, or is too long.
     """
+    if len(program.code) > LONGEST_CODE:
+        raise SyntaxError("it is too long")
     try:
         tree = copy.deepcopy(parse(program.code))
         watch = _Watch(_Values(tree, program.function, tables))
