@@ -384,7 +384,8 @@ def _require_types(work: _Work) -> None:
     name = work.contract.input
     dtypes = replace(work.dtypes, categories={})  # of a query, the rows are invented
     for batch in work.source.examples(work.columns):
-        if problem := misfit(work.function, name, frame_of(batch.table.slice(0, 1000), dtypes)):
+        frame = frame_of(batch.table.slice(0, 1000), dtypes)
+        if problem := misfit(work.function, name, work.dtypes.with_categories(frame) if batch.is_invented else frame):
             raise DataDrift(f"{visible(batch.place)}: {problem}" if batch.place else problem)
 
 

@@ -18,7 +18,7 @@ import pyarrow
 
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import CallOptions
-from autocoder_jupyter.data.categories import Misfit, with_categories
+from autocoder_jupyter.data.categories import Misfit, recorded_dtype, with_categories
 from autocoder_jupyter.data.drift import with_known_categories
 from autocoder_jupyter.data.shapes import column_literal, family
 from autocoder_jupyter.engine.evidence.pieces import (
@@ -84,12 +84,24 @@ class Dtypes:
             values = frame.iloc[:, place]
             if dtype.startswith("category"):
                 kept = self.categories.get(self._literal(label, labels))
+                values = values if len(values) else values.astype(object)  # without rows, Dask invents categories
                 made.isetitem(place, _as_categories(values, kept, str(label)))
             elif family(dtype) == "float" and family(now) == "int":
                 made.isetitem(place, values.astype("float64").array)
             elif dtype == "object" and now == "bool":  # truth values with gaps
                 made.isetitem(place, values.astype(object).array)
         return made
+
+    def with_categories(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """A table of invented values, whose texts are categories of the sample where that has categories."""
+        labels = set(frame.columns)
+        for label in frame.columns:
+            like = recorded_dtype(self.categories.get(self._literal(label, labels), {}))
+            if like is None or like.categories.inferred_type != "string":
+                continue
+            if all(isinstance(value, str) for value in frame[label].dropna()):
+                frame = frame.assign(**{label: pd.Categorical([like.categories[0]] * len(frame), dtype=like)})
+        return frame
 
     def divided(self, frame: pd.DataFrame, rows: Any) -> pd.DataFrame:
         """Some rows of a table as if they were all: a part with only the categories that a piece would have."""

@@ -58,10 +58,12 @@ class Batch:
     Args:
         table: the rows, a `pyarrow.Table`.
         place: where they are from, for messages; "" if it is not known.
+        is_invented: whether only the types of its values are those of the source.
     """
 
     table: Any
     place: str = ""
+    is_invented: bool = False
 
 
 Reading = Generator[Batch, None, None]
@@ -669,7 +671,7 @@ def _invented(schema: Any, columns: Sequence[str]) -> Iterator[Batch]:
             row.append(pyarrow.array(["a" if text else 0]).cast(kind))
         except pyarrow.ArrowException:  # no number is a value of this type
             row.append(pyarrow.nulls(1, kind))
-    yield Batch(pyarrow.Table.from_arrays(row, schema=part_of(schema, columns)))
+    yield Batch(pyarrow.Table.from_arrays(row, schema=part_of(schema, columns)), is_invented=True)
 
 
 # All kinds
