@@ -85,6 +85,7 @@ EXTENDED = (
     "tests/models/test_answer_limits.py::test_an_answer_that_comes_word_by_word",
     "tests/sandbox/worker/test_calls.py::test_an_end_in_the_middle_of_a_call_is_a_crash",
     "tests/test_result_local.py::test_three_hundred_calls_at_once_all_succeed",
+    "tests/engine/test_demanded_split.py::test_a_function_that_may_not_be_split_as_demanded_is_mended",
     "tests/engine/test_sandbox_session.py::test_what_a_test_says_tells_nothing_of_the_runs_on_the_data",
     "tests/engine/test_splitting.py::test_a_piece_has_its_part_of_a_range",
     # the threads of the notebook, for each hostile answer
@@ -119,6 +120,7 @@ EXTENDED = (
     "tests/test_module.py::test_importing_runs_no_code",
     # tables of other libraries, and pieces in other processes
     "tests/scaling/test_contract.py::test_a_demanded_split_is_used",
+    "tests/scaling/test_contract.py::test_a_split_is_found_in_the_sandbox_and_kept",
     "tests/scaling/test_contract.py::test_each_table_is_checked",
     "tests/scaling/test_contract.py::test_the_table_with_the_most_rows",
     "tests/scaling/test_data_of_flyte.py::test_a_f",
