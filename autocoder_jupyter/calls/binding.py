@@ -259,8 +259,8 @@ def _with_recorded_dtypes(function: Function, name: str, value: Any, notes: list
     from autocoder_jupyter.data.drift import (
         check_drift,
         has_shape,
+        remaining_differences,
         restore_dtypes,
-        told_differences,
         unread_drift,
         with_known_categories,
     )
@@ -278,8 +278,8 @@ def _with_recorded_dtypes(function: Function, name: str, value: Any, notes: list
     made = restore_dtypes(value, shape, reads)
     if notes is not None:
         unread = unread_drift(name, value, shape, reads) if shape.get("type") == "DataFrame" else None
-        told = filter(None, (unread, told_differences(name, made, shape, reads)))
-        notes += [f"{function.name}: {note}" for note in told]
+        differing = filter(None, (unread, remaining_differences(name, made, shape, reads)))
+        notes += [f"{function.name}: {note}" for note in differing]
     return made
 
 

@@ -108,7 +108,7 @@ def _is_same_level(then: str, now: str) -> bool:
     return before == after or {before, after} in ({"text", "object"}, {"int", "float"})
 
 
-def told_differences(
+def remaining_differences(
     name: str, frame: pd.DataFrame | pd.Series[Any], shape: Mapping[str, Any], reads: ColumnsRead
 ) -> str:
     """One sentence about what could not be given its recorded form and may change an answer; "" if nothing is left.

@@ -269,6 +269,9 @@ WORKBOOK_PARTS = 2_000
 WORKBOOK_CELLS = 5_000_000
 """The maximum number of cells of a sheet, as rows times columns: pandas fills the gaps between cells."""
 
+_UNPACKED_BYTES, _UNPACKED_TIMES = 256 * 2**20, 100
+"""Compressed text may unpack to so many bytes, or so many times its own; real tables take 5 to 30 times."""
+
 _READ_BYTES = 1 << 16
 _LONGEST_TAG = 1 << 20
 
@@ -476,7 +479,7 @@ class _Recorded:
 
 
 def _file_table(name: str, path: Path, known: _Recorded) -> pd.DataFrame:
-    with _told_by_name(name, path):
+    with _naming_errors(name, path):
         compression = compression_of(path)
     suffix = _data_suffix(path, compression)
     reader = _READERS.get(suffix)
@@ -486,7 +489,7 @@ def _file_table(name: str, path: Path, known: _Recorded) -> pd.DataFrame:
             why=f"Files that can: {', '.join(_READERS)}; those of text also compressed, as .csv.gz.",
             hint=f"Read it yourself, and pass the DataFrame as {name}.",
         )
-    with _told_by_name(name, path):
+    with _naming_errors(name, path):
         if _has_geometry(known.dtypes, suffix):
             return _fitted(name, _with_geometry(path), known, suffix)
         return _fitted(name, reader(path, known), known, suffix)
@@ -499,7 +502,7 @@ def _data_suffix(path: Path, compression: str) -> str:
 
 
 @contextmanager
-def _told_by_name(name: str, path: Path) -> Iterator[None]:
+def _naming_errors(name: str, path: Path) -> Iterator[None]:
     try:
         yield
     except InvalidRequest:
@@ -540,6 +543,16 @@ def _with_geometry(path: Path) -> pd.DataFrame:
     return read
 
 
+def _require_moderate_text(path: Path, compression: str) -> None:
+    """Check the size of compressed text, before pandas reads all of it into the memory of the notebook."""
+    most, unpacked = max(_UNPACKED_BYTES, _UNPACKED_TIMES * path.stat().st_size), 0
+    with open_bytes(path, compression) as file:
+        while piece := file.read(READ_AHEAD):
+            unpacked += len(piece)
+            if unpacked > most:
+                raise ValueError(f"it unpacks to more than {most / 2**20:,.0f} MiB")
+
+
 def _read_delimited(path: Path, known: _Recorded) -> pd.DataFrame:
     arguments = _delimited(path, known)
     header = pd.read_csv(path, nrows=0, **arguments)
@@ -550,6 +563,8 @@ def _read_delimited(path: Path, known: _Recorded) -> pd.DataFrame:
 def _delimited(path: Path, known: _Recorded) -> dict[str, Any]:
     """The keyword arguments for `pandas.read_csv`: those with which a file has the recorded columns."""
     compression = compression_of(path)
+    if compression:
+        _require_moderate_text(path, compression)
     head = read_head(path, compression)
     encoding = encoding_of(head) or "utf-8"
     text = decode(head, encoding)
@@ -578,7 +593,9 @@ def _read_workbook(path: Path, known: _Recorded) -> pd.DataFrame:
 
 
 def _read_json(path: Path, *, lines: bool) -> pd.DataFrame:
-    with open_bytes(path, compression_of(path)) as file:
+    if compression := compression_of(path):
+        _require_moderate_text(path, compression)
+    with open_bytes(path, compression) as file:
         return read_json(file, lines=lines)
 
 

@@ -62,7 +62,7 @@ def prepare(request: Request, config: AgentConfig) -> Prepared:
     if odd := next((spec.name for spec in inputs if not is_input_name(spec.name)), ""):
         raise InvalidRequest(
             f"{visible(odd)!r} cannot be the name of an input.",
-            why="It is a name of Python's own, or has characters that nobody sees.",
+            why="It is a reserved name of Python, or has invisible characters.",
             hint="Give the data another name.",
         )
     request, left = with_samples_that_cross(request)

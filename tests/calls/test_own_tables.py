@@ -408,6 +408,16 @@ def test_text_is_read_as_it_is_written(
     pd.testing.assert_frame_equal(give(tmp_path / "sales.csv", READ), READ)
 
 
+@each("name", ["sales.csv", "sales.csv.gz", "sales.jsonl.gz"])
+def test_compressed_text_that_becomes_very_large_is_not_read(
+    give: Callable[..., pd.DataFrame], name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readers, "_UNPACKED_BYTES", 2**20)
+    (tmp_path / name).write_bytes(gzip.compress(GERMAN.encode() + b" " * 2**22))
+    with pytest.raises(InvalidRequest, match="it unpacks to more than 1 MiB"):
+        give(tmp_path / name, READ)
+
+
 def test_a_folder_is_one_table(give: Callable[..., pd.DataFrame], tmp_path: Path) -> None:
     folder = tmp_path / "days"
     folder.mkdir()

@@ -9,8 +9,8 @@ import pandas as pd
 from autocoder_jupyter.data.columns_read import EVERY_COLUMN, ColumnsRead
 from autocoder_jupyter.data.drift import (
     check_drift,
+    remaining_differences,
     restore_dtypes,
-    told_differences,
     unread_drift,
     with_known_categories,
 )
@@ -245,7 +245,7 @@ def test_each_property_of_a_dtype_that_can_change_an_answer_is_restored(then: An
     assert restore_dtypes(given, shape)["x"].dtype == recorded["x"].dtype
     series: pd.Series[Any] = restore_dtypes(given["x"], shape_of(recorded["x"]))
     assert series.dtype == recorded["x"].dtype
-    assert told_differences("t", restore_dtypes(given, shape), shape, EVERY_COLUMN) == ""
+    assert remaining_differences("t", restore_dtypes(given, shape), shape, EVERY_COLUMN) == ""
 
 
 def test_what_cannot_be_restored_is_told() -> None:
@@ -253,7 +253,7 @@ def test_what_cannot_be_restored_is_told() -> None:
     shape = shape_of(precise.astype("float32"))
     given = precise.reset_index(drop=True)
     assert check_drift("t", given, shape) is None
-    said = told_differences("t", restore_dtypes(given, shape), shape, EVERY_COLUMN)
+    said = remaining_differences("t", restore_dtypes(given, shape), shape, EVERY_COLUMN)
     assert said == "t: 'x' is float64 instead of float32, the index is int64 instead of datetime64[us]."
 
 

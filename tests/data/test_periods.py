@@ -15,8 +15,8 @@ from autocoder_jupyter.data.columns_read import EVERY_COLUMN, ColumnsRead, colum
 from autocoder_jupyter.data.drift import (
     check_drift,
     conversions,
+    remaining_differences,
     restore_dtypes,
-    told_differences,
     unread_drift,
 )
 from autocoder_jupyter.data.periods import period_of
@@ -130,7 +130,7 @@ def test_a_new_period_has_the_recorded_order_of_the_others() -> None:
         assert check_drift("wide", now, shape, reads) is None
         made = restore_dtypes(now, shape, reads)
         assert made["2020"].dtype == made["2021"].dtype == GRADES
-        assert told_differences("wide", made, shape, reads) == ""
+        assert remaining_differences("wide", made, shape, reads) == ""
     turned = graded("2020", "2021", dtype=pd.CategoricalDtype(["high", "mid", "low"], ordered=True))
     assert "'2021' has the order 'high' < 'mid' < 'low'" in str(check_drift("wide", turned, shape, reads))
     strange = graded("2020", "2021", dtype="object").replace({"2021": {"low": "none"}})
@@ -156,7 +156,7 @@ def test_a_new_period_has_objects_of_the_same_kind_and_a_dtype_that_is_told() ->
     shape = shape_of(wide("2019", "2020", of=1.5))
     gaps = wide("2020", of=1.5, **{"2021": pd.Series([None, None], dtype=object)})
     made = restore_dtypes(gaps, shape, reads)
-    assert made["2021"].dtype == float or "'2021' is object" in told_differences("wide", made, shape, reads)
+    assert made["2021"].dtype == float or "'2021' is object" in remaining_differences("wide", made, shape, reads)
 
 
 def test_a_name_of_text_is_no_period_of_names_that_are_numbers() -> None:

@@ -197,7 +197,7 @@ class SplitCheck:
             self.program, self._conditions = watch.program, watch.conditions
             first = self._whole(0)
             if first.error:
-                why = f"its conditions cannot be watched: {visible(first.error)}"
+                why = f"its conditions cannot be recorded: {visible(first.error)}"
                 return self._split(_Kind("whole"), 0, {"whole": why}, ordered=True)
             self._variations += self._planted()
             small = small_numbers(numbers)

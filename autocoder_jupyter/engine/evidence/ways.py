@@ -65,22 +65,22 @@ class {_NAME}:
 """
 
 _WRAPPER = """
-def _told_(function):
+def _recording_(function):
     import functools, json, time
 
     @functools.wraps(function)
-    def told(*given, **named):
+    def recorded(*given, **named):
         {name}.seen.clear()
         started = time.process_time()
         answer = function(*given, **named)
         spent = time.process_time() - started
-        told = json.dumps({{"seconds": spent, "seen": {name}.seen}})
-        return (*answer, told) if {several} and isinstance(answer, tuple) else (answer, told)
+        way = json.dumps({{"seconds": spent, "seen": {name}.seen}})
+        return (*answer, way) if {several} and isinstance(answer, tuple) else (answer, way)
 
-    return told
+    return recorded
 
 
-{function} = _told_({function})
+{function} = _recording_({function})
 """
 
 
@@ -136,7 +136,7 @@ def way_of(text: Any) -> tuple[Way, float]:
     except (ValueError, TypeError, LookupError, AttributeError, OverflowError):
         seconds = -1.0
     if not 0 <= seconds < math.inf:
-        raise SolutionStopped("the code changes what is told of its conditions")
+        raise SolutionStopped("the code interferes with the record of its conditions")
     return found, seconds
 
 
