@@ -1,18 +1,24 @@
 """The exceptions of this package. Each message says what happened, why, and what to do next.
 
 IPython calls `_render_traceback_` instead of printing the stack, so a notebook shows two or three lines. In a script
-they are ordinary exceptions with the same text.
+they are ordinary exceptions with the same text. `%autocode help NAME` explains an error by the name of its class.
 """
 
 from __future__ import annotations
 
 import contextlib
+import copy
+import inspect
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Self
 
 from autocoder_jupyter.untrusted.visible import visible_block
 from autocoder_jupyter.version import DOCUMENTATION
+
+TROUBLESHOOTING = f"{DOCUMENTATION}/troubleshooting.html"
+"""The page with a section about each error."""
 
 _SIGKILL = 9
 """The number on every system; `signal.SIGKILL` does not exist on Windows."""
@@ -27,6 +33,9 @@ class AutocodeError(Exception):
         hint: the next step, if possible a line that can be typed.
     """
 
+    is_shown = False
+    """Whether the output above it has the cause and the next step, so that a notebook shows its first line only."""
+
     def __init__(self, what: str, *, why: str = "", hint: str = "") -> None:
         super().__init__(what, why, hint)
         self.what = what
@@ -40,13 +49,14 @@ class AutocodeError(Exception):
         # By default an exception does not pickle keyword arguments.
         return _revived, (type(self), self.args, self.__dict__)
 
-    @classmethod
-    def documentation(cls) -> str:
-        """The URL of the section about this error in *Troubleshooting*."""
-        return f"{DOCUMENTATION}/troubleshooting.html#{cls.__name__.lower()}"
+    def below_its_card(self) -> Self:
+        """The same error, for a cell whose output shows it already."""
+        error = copy.copy(self)
+        error.is_shown = True
+        return error
 
     def _render_traceback_(self) -> list[str]:
-        lines = (self.why, self.hint, f"More: {self.documentation()}")
+        lines = () if self.is_shown else (self.why, self.hint)
         shown = (f"{type(self).__name__}: {self.what}", *(f"  {line}" for line in lines if line))
         # Further lines of a text are indented, so that they cannot look like lines of ours.
         return [visible_block(text).replace("\n", "\n    ") for text in shown]
@@ -72,6 +82,10 @@ class InvalidRequest(AutocodeError):
     def __init__(self, what: str, *, why: str = "", hint: str = "", about: str = "") -> None:
         super().__init__(what, why=why, hint=hint)
         self.about = about
+
+
+class WrittenLater(InvalidRequest):
+    """A file has a format that only a later version of this package knows. It is neither used nor changed."""
 
 
 class UnsupportedData(AutocodeError):
@@ -218,6 +232,19 @@ class SandboxCrash(SandboxError):
     def __init__(self, what: str, *, why: str = "", hint: str = "", signal: int | None = None) -> None:
         super().__init__(what, why=why, hint=hint)
         self.signal = signal
+
+
+def kinds() -> dict[str, type[Exception]]:
+    """The errors and warnings by name. Each has a section in *Troubleshooting*."""
+    own = {name: kind for name, kind in globals().items() if inspect.isclass(kind) and issubclass(kind, Exception)}
+    del own["AutocodeError"]
+    return own
+
+
+def explanation(name: str) -> str:
+    """What an error or warning of this name means, and the address of its section in *Troubleshooting*."""
+    meaning, _, _ = (inspect.getdoc(kinds()[name]) or "").partition("\n\n")
+    return f"{name}: {meaning}\n  {TROUBLESHOOTING}#{name.lower()}"
 
 
 def brief_error(error: Exception) -> str:

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-VERSION = "0.1.0"
+VERSION = "0.2.0"
 
 DOCUMENTATION = "https://autocoder-jupyter.readthedocs.io/en/stable"

@@ -18,6 +18,7 @@ import tempfile
 import threading
 import types
 import warnings
+import weakref
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,13 +33,9 @@ from autocoder_jupyter.sandbox.host.testing import Testing
 from autocoder_jupyter.sandbox.protocol import (
     UNWATCHED,
     BuildWatch,
-    Callee,
     Environment,
     EnvironmentSpec,
     Probe,
-    Program,
-    TestRun,
-    TestSpec,
     WorkerLimits,
     WorkerSpec,
 )
@@ -102,16 +99,12 @@ class InProcessWorker(ChannelWorker):
     def __init__(self, limits: WorkerLimits) -> None:
         super().__init__(_NoProcess(), limits)
         self._program = calls.LoadedProgram(shares_folder=True)
-        self._place = tempfile.TemporaryDirectory(prefix="in-process-")
-        self.facts = {"folder": self._place.name}
+        self._place = Path(tempfile.mkdtemp(prefix="in-process-"))
+        weakref.finalize(self, shutil.rmtree, self._place, True)
+        self.facts = {"folder": str(self._place)}
 
     def responds(self) -> bool:
         return self.alive
-
-    def test(self, program: Program, tests: TestSpec, *, callee: Callee | None) -> TestRun:
-        if tests.load is not None:
-            tests = tests.load()  # while pytest waited for it, no other worker could run
-        return super().test(program, tests, callee=callee)
 
     def _dismiss(self) -> None:
         self._kept = b""
@@ -123,7 +116,7 @@ class InProcessWorker(ChannelWorker):
         with _RUNNING:
             if child == "fresh" or name != self._kept:
                 self._program = calls.LoadedProgram(shares_folder=True)
-            with _as_a_process(Path(self._place.name)) as printed:
+            with _as_a_process(self._place) as printed:
                 for answer in self._answers_to(*_parsed(pieces)):
                     on_frame(*_parsed(answer))
             self._kept = name if keep else b""
@@ -150,7 +143,7 @@ class InProcessWorker(ChannelWorker):
 
         _refuse(testing.request)
         header, _ = _parsed(testing.request)
-        with _RUNNING, _as_a_process(Path(self._place.name)) as printed:
+        with _RUNNING, _as_a_process(self._place) as printed:
             tester.run(header, tester.TestsHost(tell, ask))
         return _report(printed, kept=False)
 

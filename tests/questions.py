@@ -7,13 +7,13 @@ from itertools import takewhile
 
 import pandas as pd
 
-from autocoder_jupyter.engine.plan import PlanAnswer, merge, plan_messages
+from autocoder_jupyter.engine.first_answer import first_messages
+from autocoder_jupyter.engine.plan import PlanAnswer, merge
 from autocoder_jupyter.engine.prepare import prepare, with_environment
 from autocoder_jupyter.engine.prompt import Brief
 from autocoder_jupyter.engine.repair import DiagnosisAnswer, complete, diagnosis_messages
 from autocoder_jupyter.engine.tests import tests_messages
 from autocoder_jupyter.engines.staged.fixer import CodeFix, fix_messages
-from autocoder_jupyter.engines.staged.writer import code_messages
 from autocoder_jupyter.models.answers import with_schema
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.types import TestOutcome
@@ -80,8 +80,7 @@ def texts_of_all_stages(sales: pd.DataFrame) -> dict[str, str]:
     )
     diagnosis = complete(DiagnosisAnswer(), [failing])
     asked = {
-        "plan": with_schema(plan_messages(request, prepared.inputs, context), PlanAnswer),
-        "code": code_messages(brief, None),
+        "code": first_messages(request, prepared.inputs, context),
         "tests": tests_messages(brief),
         "diagnose": with_schema(
             diagnosis_messages(brief, CODE, TESTS, [failing]),

@@ -27,11 +27,11 @@ from autocoder_jupyter.sandbox.host.pool import shared_pool
 from autocoder_jupyter.sandbox.protocol import Sandbox
 from autocoder_jupyter.settings.choices import SandboxName
 from autocoder_jupyter.types import Changes, CodePlan, OutputSpec, PlanQuestion, Report, SecondOpinion
-from tests.scripted_model import Script, ScriptedModel, by_marker, prompt_of
+from tests.scripted_model import CODE_MARKER, PLAN_MARKER, Script, ScriptedModel, by_marker, prompt_of
 
 MARKERS = {
-    "plan": "You plan one Python function",
-    "code": "You write one module",
+    "plan": PLAN_MARKER,
+    "code": CODE_MARKER,
     "tests": "You test one Python function",
     "constraints": "You turn sentences about tables",
     "diagnose": "You find out why tests",

@@ -24,11 +24,12 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from autocoder_jupyter.models.protocol import ModelConfig
+from tests.first_answers import joined
 
 COUNTED: Mapping[str, int] = {}
 """Placeholder for usage that the endpoint counts: four characters per token."""
@@ -58,6 +59,7 @@ class Answer:
         delay: seconds before the first byte.
         hold: nothing is sent until this event is set; a client that disconnects meanwhile is noticed.
         hold_after: number of characters that are streamed before `hold` applies.
+        then, then_after: another event and its place, behind that of `hold`.
         drop_after: number of characters that are streamed before the connection is reset.
         end_after: number of characters that are streamed before the stream ends as if it were complete.
         raw: sent as the body without changes.
@@ -77,6 +79,8 @@ class Answer:
     delay: float = 0.0
     hold: threading.Event | None = None
     hold_after: int = 0
+    then: threading.Event | None = None
+    then_after: int = 0
     drop_after: int | None = None
     end_after: int | None = None
     raw: str | None = None
@@ -225,9 +229,18 @@ def always(answer: str | Answer) -> Callable[[dict[str, Any]], str | Answer]:
     return lambda _: answer
 
 
+PLAN_MARKER, CODE_MARKER = "You plan one Python function", "Begin the module with a docstring"
+"""Markers of the first question: for a plan alone, and for a module that begins with one."""
+
+
 def by_marker(routes: Mapping[str, Script]) -> Callable[[dict[str, Any]], str | Answer]:
-    """A script for each kind of question, selected by the first marker that the prompt contains."""
+    """A script for each kind of question, selected by the first marker that the prompt contains.
+
+    Scripts for `PLAN_MARKER` and for `CODE_MARKER` make one answer, as a model gives it.
+    """
     scripts = {marker: script if callable(script) else in_order(script) for marker, script in routes.items()}
+    if PLAN_MARKER in scripts:
+        scripts[CODE_MARKER] = _Joined(scripts[PLAN_MARKER], scripts.get(CODE_MARKER))
 
     def route(request: dict[str, Any]) -> str | Answer:
         prompt = prompt_of(request)
@@ -237,6 +250,76 @@ def by_marker(routes: Mapping[str, Script]) -> Callable[[dict[str, Any]], str | 
         raise Unforeseen(f"none of {list(routes)} stands in the prompt")
 
     return route
+
+
+class _Joined:
+    """Answers with a plan and the code below it. An error in place of the plan is the whole answer.
+
+    A plan is given once, as a model does that is only asked for other code. The last code is given again.
+    """
+
+    def __init__(self, plan: Callable[[dict[str, Any]], str | Answer], code: Callable[..., Any] | None) -> None:
+        self._next_plan = plan
+        self._next_code = code
+        self._code: Answer | None = None
+        self._has_planned = False
+
+    def __call__(self, request: dict[str, Any]) -> Answer:
+        plan = self._plan(request)
+        if plan is not None and (_is_raw(plan) or "{" not in plan.text):
+            return plan
+        if plan is not None and self._next_code is None:
+            return replace(plan, text=joined(plan.text, ""))
+        self._has_planned = self._has_planned or plan is not None
+        code = self._code_of(request)
+        if plan is None or _is_raw(code):
+            return code
+        return first_answer(plan, code)
+
+    def _plan(self, request: dict[str, Any]) -> Answer | None:
+        try:
+            return _as_answer(self._next_plan(request))
+        except Unforeseen:
+            if not self._has_planned:
+                raise
+            return None
+
+    def _code_of(self, request: dict[str, Any]) -> Answer:
+        assert self._next_code is not None
+        try:
+            self._code = _as_answer(self._next_code(request))
+        except Unforeseen:
+            if self._code is None:
+                raise
+        return self._code
+
+
+def first_answer(plan: Answer, code: Answer) -> Answer:
+    """One answer with a plan, in JSON, and the code below it. `code.hold` comes behind the plan."""
+    padding = "\n" * 2 * code.piece if code.hold else ""  # so that the whole plan is sent before
+    text = joined(plan.text, code.text, padding)
+    more = len(text) - len(code.text)
+    held = {"hold": plan.hold, "hold_after": plan.hold_after} if plan.hold else {"hold": None}
+    if code.hold:
+        behind = more - code.piece + (code.hold_after or 0)
+        held |= {"then": code.hold, "then_after": behind} if plan.hold else {"hold": code.hold, "hold_after": behind}
+    return replace(
+        code,
+        text=text,
+        usage=code.usage if plan.usage is COUNTED else plan.usage,
+        delay=plan.delay + code.delay,
+        drop_after=None if code.drop_after is None else code.drop_after + more,
+        end_after=None if code.end_after is None else code.end_after + more,
+        **held,
+    )
+
+
+def _as_answer(answer: str | Answer) -> Answer:
+    return Answer(answer) if isinstance(answer, str) else answer
+
+
+def _is_raw(answer: Answer) -> bool:
+    return answer.status != 200 or answer.raw is not None or answer.wire is not None
 
 
 def prompt_of(request: Mapping[str, Any]) -> str:
@@ -306,7 +389,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         time.sleep(answer.delay)
         if not answer.hold_after:
-            self._hold(answer)
+            self._hold(answer.hold)
         anthropic = self.path.split("?")[0].endswith("/messages")
         if answer.status != 200:
             error = {"message": answer.error, "type": "scripted_error", "code": answer.code}
@@ -320,8 +403,8 @@ class _Handler(BaseHTTPRequestHandler):
             events = _anthropic_events if anthropic else openai_events
             self._stream(events(request, answer, next(self._numbers)), answer)
 
-    def _hold(self, answer: Answer) -> None:
-        while answer.hold is not None and not answer.hold.wait(0.02):
+    def _hold(self, event: threading.Event | None) -> None:
+        while event is not None and not event.wait(0.02):
             readable, _, _ = select.select([self.connection], [], [], 0)
             if readable and not self.connection.recv(1, socket.MSG_PEEK):
                 raise _HungUp
@@ -339,15 +422,14 @@ class _Handler(BaseHTTPRequestHandler):
         for name, value in {"Content-Type": "text/event-stream", "Transfer-Encoding": "chunked"}.items():
             self.send_header(name, value)
         self.end_headers()
-        held = not answer.hold_after
+        holds = [(answer.hold_after, answer.hold), (answer.then_after, answer.then)]
         for said, event in events:
             if answer.drop_after is not None and said > answer.drop_after:
                 return self._reset()
             if answer.end_after is not None and said > answer.end_after:
                 break
-            if not held and said > answer.hold_after:
-                self._hold(answer)
-                held = True
+            while holds and said > holds[0][0]:
+                self._hold(holds.pop(0)[1])
             self._chunk(event.encode())
             time.sleep(answer.pace)
         self._chunk(b"")

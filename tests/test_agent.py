@@ -14,6 +14,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+import autocoder_jupyter
 from autocoder_jupyter import AutoCoderAgent
 from autocoder_jupyter.agent.arguments import build_request, folder_name
 from autocoder_jupyter.agent.place import journal_root, places
@@ -406,3 +407,9 @@ def test_a_name_of_pythons_own_is_no_input(name: str) -> None:
     request = build_request("Sum.", "total", samples={name: pd.DataFrame({"a": [1]})})
     with pytest.raises(InvalidRequest, match=f"'{name}' cannot be the name of an input"):
         prepare(request, AgentConfig())
+
+
+def test_a_name_that_the_package_does_not_have_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="module 'autocoder_jupyter' has no attribute 'AutoCoder'"):
+        autocoder_jupyter.AutoCoder  # noqa: B018
+    assert not hasattr(autocoder_jupyter, "__wrapped__")

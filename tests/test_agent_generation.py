@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from autocoder_jupyter.agent.generation import reached
 from autocoder_jupyter.errors import AuthenticationFailed, InvalidRequest, Locked, ModelError, SandboxUnavailable
 from autocoder_jupyter.request import AgentConfig
 from autocoder_jupyter.sandbox.choice import get
+from tests.first_answers import joined
 from tests.scripted_model import Answer, ScriptedModel
 
 pytestmark = pytest.mark.local_sandbox
@@ -53,9 +55,7 @@ def test_missing():
 
 def answer(request: Any) -> str:
     asked = json.dumps(request)
-    if "You write one module" in asked:
-        return CODE
-    return TESTS if "You test one Python function" in asked else json.dumps(PLAN)
+    return TESTS if "You test one Python function" in asked else joined(json.dumps(PLAN), CODE)
 
 
 def test_a_prompt_becomes_a_tested_function_and_the_same_again_costs_nothing(
@@ -94,7 +94,7 @@ def test_a_locked_agent_replays_what_is_recorded_and_asks_nothing(tmp_path: Path
         asked = len(model.requests)
         locked = AutoCoderAgent(**model.settings, effort="quick", sandbox="local", locked=True)
         assert locked.generate("The sum of v in sales", journal_root=tmp_path, **wanted).run() == 3.5
-        with pytest.raises(Locked, match="openai/scripted must be asked to plan the function") as told:
+        with pytest.raises(Locked, match="openai/scripted must be asked to write the code") as told:
             locked.generate("The mean of v in sales", journal_root=tmp_path, **wanted)
         assert "new wording" in told.value.why and "without --locked" in told.value.hint
         with pytest.raises(Locked) as told:
@@ -114,7 +114,9 @@ def test_a_missing_key_is_told_before_a_sandbox_is_looked_for(tmp_path: Path, mo
     job = jobs.submit(request, agent, journal_root=tmp_path)
     with pytest.raises(AuthenticationFailed, match="OPENAI_API_KEY is not set"):
         job.result.wait(60)
-    assert job.tracker.run.phase == "failed" and "%env OPENAI_API_KEY" in job.tracker.run.reason
+    run = job.tracker.run
+    assert run.phase == "failed" and "%autocode setup" in run.reason and "%env" not in run.reason
+    assert run.asks_model, "its card asks for another model, or a key"
 
 
 def test_a_refused_key_is_raised_and_nothing_is_generated(tmp_path: Path) -> None:
@@ -124,12 +126,21 @@ def test_a_refused_key_is_raised_and_nothing_is_generated(tmp_path: Path) -> Non
             agent.generate("The sum of v", samples={"sales": pd.DataFrame({"v": [1.0]})}, journal_root=tmp_path)
 
 
-def test_a_limit_in_dollars_that_cannot_be_kept_is_told_before_anything_is_sent(tmp_path: Path) -> None:
+def test_a_limit_in_dollars_that_cannot_be_kept_is_told_before_anything_is_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sales = pd.DataFrame({"v": [1.0, 2.5]})
     with ScriptedModel(answer) as model:
         limited = AutoCoderAgent(**model.settings, effort="quick", sandbox="local", max_cost=0.5)
-        with pytest.raises(ModelError, match="price of openai/scripted is not known"):
-            limited.generate("The sum of v", samples={"sales": sales}, name="total", journal_root=tmp_path)
+        with monkeypatch.context() as patched:
+            patched.delitem(sys.modules, "litellm", raising=False)  # a kernel has not imported it
+            patched.setattr(generation, "runtime_for", lambda *_: pytest.fail("a sandbox was looked for"))
+            with pytest.raises(ModelError, match="price of openai/scripted is not known") as refused:
+                limited.generate("The sum of v", samples={"sales": sales}, name="total", journal_root=tmp_path)
+        free = (
+            "If it is free: %config Autocode.litellm_params = {'input_cost_per_token': 0, 'output_cost_per_token': 0}\n"
+        )
+        assert free in refused.value.hint and "To set a price, in US dollars for a token: %config" in refused.value.hint
         assert model.requests == []
         unlimited = AutoCoderAgent(**model.settings, effort="quick", sandbox="local")
         assert unlimited.generate("The sum of v", samples={"sales": sales}, name="total", journal_root=tmp_path).success

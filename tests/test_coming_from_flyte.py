@@ -20,6 +20,7 @@ from autocoder_jupyter import AutoCoderAgent, File, ImageConfig, Resources, Secr
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.types.of_flyte import all_fetched
 from tests.cases import each
+from tests.first_answers import joined
 from tests.scripted_model import ScriptedModel
 
 
@@ -108,9 +109,9 @@ def plan(inputs: dict[str, str], outputs: dict[str, str]) -> str:
 def scripted(planned: str, code: str, tests: str) -> Callable[[Any], str]:
     def answer(request: Any) -> str:
         asked = json.dumps(request)
-        if "You write one module" in asked:
-            return f"```python\n{code}\n```"
-        return f"```python\n{tests}\n```" if "You test one Python function" in asked else planned
+        if "You test one Python function" in asked:
+            return f"```python\n{tests}\n```"
+        return joined(planned, f"```python\n{code}\n```")
 
     return answer
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import pytest
 
-from autocoder_jupyter.data import readers
+from autocoder_jupyter.data import dialects
 from autocoder_jupyter.data.constraints import parse_sentence
 from autocoder_jupyter.data.text_formats import text_formats
 from autocoder_jupyter.engine.packages import missing_packages
@@ -66,7 +66,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "code": code_in,
     "a continuation": lambda text: join(text, text),
     "a field of a file": lambda text: [
-        pattern.fullmatch(f"1{text}") for pattern in (readers._NUMBER, readers._DATE, readers._DECIMAL_COMMA)
+        pattern.fullmatch(f"1{text}") for pattern in (dialects._NUMBER, dialects._DATE, dialects._DECIMAL_COMMA)
     ],
     "the forms of a column": lambda text: text_formats([text] * 3),
     "what is masked": lambda text: Masker().mask(text),

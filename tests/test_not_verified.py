@@ -321,7 +321,7 @@ def test_a_verification_asks_for_what_the_record_does_not_have(root: Path, folde
         failed.verify()
     require_not_verified(loaded(root), root)
     edit(folder / "request.json", lambda data: data.update(examples=[{}]))
-    with pytest.raises(InvalidRequest, match=r"cannot be verified without its cell"):
+    with pytest.raises(InvalidRequest, match=r"cannot be verified without its cell: it has examples"):
         loaded(root).verify()
     edit(folder / "report.json", lambda data: data.update(tests=""))
     (folder / "test_solution.py").unlink()

@@ -402,7 +402,6 @@ def test_an_action(tmp_path: Path) -> None:
 REVIEW = Stage(
     "Review",
     doing="Reviewing the code",
-    heading="The review, as the model writes it",
     asks="to review the code",
     is_optional=True,
 )
@@ -434,7 +433,7 @@ async def test_a_stage(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for state in during:
         assert "Reviewing the code" in card_text(state)
         assert "Review</span>" in card_html(state)
-        assert "The review, as the model writes it" in strip.render_html(state)
+        assert "Reviewing the code" in strip.render(state).now and "Review" in strip.render(state).labels
     assert "✓ Review" in card_html(states[-2])  # a ready card has no ticks
     assert [step.name for step in produced.report.timeline if step.name == review]
     with pytest.raises(Locked, match="must be asked to review the code"):

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.engine.plan import plan_messages
+from autocoder_jupyter.engine.first_answer import first_messages
 from autocoder_jupyter.engine.prompt import SYSTEM
 from autocoder_jupyter.request import Request
 from tests.magics.forked_kernels import run_all
@@ -77,16 +77,20 @@ def test_a_changed_prompt_gets_its_recorded_answer_and_the_rest_stays_as_it_is(
     shipped: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     now = entries(shipped)
-    older = json.loads(json.dumps(now).replace("You plan one Python function", "Plan one Python function, please"))
-    plan = next(entry["exchange"] for entry in older if entry.get("exchange", {}).get("stage") == "plan")
-    plan["key"], plan["seconds"] = "0" * 64, 12.5
+    older = json.loads(
+        json.dumps(now).replace(
+            "You write one Python module that answers", "Please write one Python module that answers"
+        )
+    )
+    first = next(entry["exchange"] for entry in older if entry.get("exchange", {}).get("stage") == "code")
+    first["key"], first["seconds"] = "0" * 64, 12.5
     write(shipped, older)
     solution = (run_of(shipped) / "solution.py").read_text("utf-8")
     assert record(shipped / NOTEBOOK) == []
     assert "recorded prompt_only: log_health" in capsys.readouterr().out
     exchanges = {entry["exchange"]["stage"]: entry["exchange"] for entry in entries(shipped) if "exchange" in entry}
     before = {entry["exchange"]["stage"]: entry["exchange"] for entry in now if "exchange" in entry}
-    assert exchanges["plan"] == {**before["plan"], "seconds": 12.5}
+    assert exchanges["code"] == {**before["code"], "seconds": 12.5}
     assert exchanges.keys() == before.keys()
     assert len(entries(shipped)) == len(now)
     assert (run_of(shipped) / "solution.py").read_text("utf-8") == solution
@@ -108,15 +112,19 @@ def test_what_a_program_wrote_elsewhere_takes_the_place_of_its_record(shipped: P
     """As the programs that are killed do, whose notebook plays a record."""
     elsewhere, now = tmp_path / "t", entries(shipped)
     shutil.copytree(shipped / ".autocode", elsewhere / "x1" / ".autocode")
-    older = json.loads(json.dumps(now).replace("You plan one Python function", "Plan one Python function, please"))
-    plan = next(entry["exchange"] for entry in older if entry.get("exchange", {}).get("stage") == "plan")
-    plan["key"], plan["seconds"] = "0" * 64, 12.5
+    older = json.loads(
+        json.dumps(now).replace(
+            "You write one Python module that answers", "Please write one Python module that answers"
+        )
+    )
+    first = next(entry["exchange"] for entry in older if entry.get("exchange", {}).get("stage") == "code")
+    first["key"], first["seconds"] = "0" * 64, 12.5
     write(shipped, older)
     answers = list(recorded_answers(shipped))
     assert take_from_elsewhere(elsewhere, shipped, answers) == [FUNCTION.name]
     written = entries(shipped)
-    (told,) = (entry["exchange"] for entry in written if entry.get("exchange", {}).get("stage") == "plan")
-    first = next(entry["exchange"] for entry in now if entry.get("exchange", {}).get("stage") == "plan")
+    (told,) = (entry["exchange"] for entry in written if entry.get("exchange", {}).get("stage") == "code")
+    first = next(entry["exchange"] for entry in now if entry.get("exchange", {}).get("stage") == "code")
     assert told == {**first, "seconds": 12.5} and len(written) == len(now)
     files = contents(shipped)
     assert take_from_elsewhere(elsewhere, shipped, list(recorded_answers(shipped))) == []
@@ -125,7 +133,8 @@ def test_what_a_program_wrote_elsewhere_takes_the_place_of_its_record(shipped: P
 
 def test_every_shipped_record_has_the_questions_of_today() -> None:
     """`make record` brings them up to date after a change of a prompt."""
-    plans = plan_messages(Request(name="x", prompt="p"), (), "")[1]["content"].rpartition("\n\nYou plan")[2]
+    firsts = first_messages(Request(name="x", prompt="p"), (), "")[1]["content"].rpartition("\n\nBegin the")[2]
+    firsts = firsts.rpartition("\n\n")[0]
     functions = [*EXAMPLES.glob(".autocode/*"), *EXAMPLES.parent.glob(".autocode/*")]
     journals = [path for folder in functions for path in folder.glob("versions/*/journal.jsonl")]
     assert {"week_totals", "week_by_agent", "growth"} <= {path.parts[-4] for path in journals}
@@ -134,7 +143,7 @@ def test_every_shipped_record_has_the_questions_of_today() -> None:
             system, *rest = entry["exchange"]["messages"] if entry["kind"] == "exchange" else [{}]
             if system.get("role") == "system" and "You turn sentences" not in system["content"]:
                 assert system["content"] == SYSTEM, (path, entry["exchange"]["stage"])
-                assert entry["exchange"]["stage"] != "plan" or plans in rest[0]["content"], path
+                assert "Begin the module" not in rest[0]["content"] or firsts in rest[0]["content"], path
 
 
 @pytest.mark.slow
@@ -153,7 +162,7 @@ def test_a_version_with_a_key_and_in_the_layout_of_an_earlier_package_takes_its_
     assert new.parent == function / "versions" and new.name != EARLIER_KEY
     assert [path.name for path in new.parent.iterdir()] == [new.name]
     found = entries(shipped)
-    assert len(found) == len(now)
+    assert len([entry for entry in found if entry["kind"] != "format"]) == len(now)
     assert [entry for entry in found if "exchange" in entry] == [entry for entry in now if "exchange" in entry]
     written = json.loads((new / "report.json").read_text("utf-8"))
     assert written["success"] and (written["usage"], written["seconds"]) == (report["usage"], report["seconds"])

@@ -95,13 +95,15 @@ class Recorded:
         self.calls: list[tuple[CallOptions, tuple[Any, ...], dict[str, Any]]] = []
         monkeypatch.setattr("autocoder_jupyter.calls.callable.call", self)
 
-    async def __call__(self, function: Any, options: CallOptions, positional: Any, keywords: Any, notes: Any) -> str:
+    async def __call__(
+        self, function: Any, options: CallOptions, positional: Any, keywords: Any, notes: Any, **_: Any
+    ) -> str:
         self.calls.append((options, positional, keywords))
         return "the outputs"
 
 
 def test_a_result_says_in_one_line_how_it_stands() -> None:
-    assert repr(result()) == "<autocode growth ready · 9/9 tests · $0.04>"
+    assert repr(result()) == "<autocode growth ready, not fully checked · 9/9 tests · $0.04>"
     assert repr(result(report(usage=Usage(input_tokens=1, cost=None)))).endswith("· cost unknown>")
     assert repr(CodeGenEvalResult("growth", Pending())) == "<autocode growth running>"
 
@@ -442,7 +444,7 @@ def test_an_error_survives_json() -> None:
         again.wait()
 
 
-@each("text", ["", "[]", "{}", '{"format": 99}', '{"format": 1, "state": "ready"}', "\x00"])
+@each("text", ["", "[]", "{}", '{"format": 0}', '{"format": "2"}', '{"format": 1, "state": "ready"}', "\x00"])
 def test_json_of_something_else_is_refused(text: str) -> None:
     with pytest.raises(InvalidRequest, match="not the JSON of a result"):
         CodeGenEvalResult.model_validate_json(text)

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import _thread
 import asyncio
+import contextlib
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +16,7 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter.calls.options import CallOptions
+from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.errors import InvalidRequest, OutOfMemory, SandboxCrash, SandboxTimeout, SolutionError, WrongType
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution
@@ -85,6 +90,49 @@ def test_three_hundred_calls_at_once_all_succeed(built: Any) -> None:
         watching.set()
         watcher.join()
     assert most[0] - threads < 100  # a call that waits has no thread
+
+
+@pytest.mark.parametrize("reuse", [False, True], ids=["fresh", "reused"])
+def test_each_client_of_a_web_server_gets_its_own_answer_though_others_hang_up(built: Any, reuse: bool) -> None:
+    twice = built("def run(number): return 2 * number", (InputSpec(name="number", type="int"),), value="int")
+    failed: list[BaseException] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            try:
+                answer = str(twice.run(int(self.path[1:]), reuse=reuse)).encode()
+            except BaseException as error:
+                failed.append(error)
+                raise
+            with contextlib.suppress(ConnectionError):  # a client that has hung up
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(answer)))
+                self.end_headers()
+                self.wfile.write(answer)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    class Server(ThreadingHTTPServer):
+        request_queue_size = 128  # with the five of the standard library, the system drops connections of many clients
+
+    def ask(number: int) -> str:
+        client = HTTPConnection("127.0.0.1", server.server_port, timeout=120)
+        try:
+            client.request("GET", f"/{number}")
+            return "" if number % 5 == 0 else client.getresponse().read().decode()
+        finally:
+            client.close()
+
+    with Server(("127.0.0.1", 0), Handler) as server:
+        background.start_thread(server.serve_forever, "web server")
+        try:
+            with ThreadPoolExecutor(20) as clients:
+                answers = list(clients.map(ask, range(60)))
+        finally:
+            server.shutdown()
+    assert answers == ["" if number % 5 == 0 else str(2 * number) for number in range(60)]
+    assert not failed
 
 
 def test_calls_of_two_threads_run_at_the_same_time_on_different_cores(built: Any) -> None:

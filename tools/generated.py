@@ -2,6 +2,7 @@
 setting, a type or a subcommand. A test asserts that these files are current.
 
 - `vocabulary.json`: options, types and subcommands for the lab extension, which needs them also without a kernel.
+- `errors.json`: the names of the errors, and the page about them.
 - `properties` of `schema/plugin.json`: JupyterLab's settings page.
 - `agent/constructor.py`: the parameters of `AutoCoderAgent`, with types, defaults and docstring.
 """
@@ -18,6 +19,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from autocoder_jupyter import errors
 from autocoder_jupyter.lab.messages import vocabulary
 from autocoder_jupyter.settings import config
 from autocoder_jupyter.settings.config import RECORDS, AgentConfig
@@ -33,6 +35,9 @@ def generated() -> dict[Path, str]:
     page = ROOT / "labextension" / "schema" / "plugin.json"
     return {
         ROOT / "labextension" / "src" / "vocabulary.json": _as_json(vocabulary()),
+        ROOT / "labextension" / "src" / "errors.json": _as_json(
+            {"page": errors.TROUBLESHOOTING, "names": list(errors.kinds())}
+        ),
         page: _with_properties(page.read_text(encoding="utf-8")),
         ROOT / "autocoder_jupyter" / "agent" / "constructor.py": _constructor(),
     }

@@ -13,6 +13,7 @@ PATH, Playwright for Python, and the lab extension (`make labextension`).
 from __future__ import annotations
 
 import io
+import re
 import shutil
 import sys
 import tempfile
@@ -42,6 +43,8 @@ TIMEOUT_MS = 90_000
 WINDOW: ViewportSize = {"width": 1440, "height": 950}
 TALL: ViewportSize = {"width": 1130, "height": 1200}
 FILM: ViewportSize = {"width": 960, "height": 640}
+
+READY = re.compile("^● Ready")
 
 FRAME_MS = 350
 """Milliseconds between two screenshots of a film, and for which a frame is shown."""
@@ -148,13 +151,13 @@ def main(folder: Path) -> None:
         work(page, story, folder)
         page.page.set_viewport_size(TALL)
         page.page.add_style_tag(content=PLAIN)
-        inspect(page, folder, "Evidence", "Attempts")
+        inspect(page, folder, evidence="Evidence", attempts="History")
     release, script = agent_scripts.held_after(agent_scripts.FINDING)
     with ScriptedModel(script) as model, opened(agent_scripts.CELL, "", model.root) as page:
         page.page.set_viewport_size(TALL)
         page.page.add_style_tag(content=PLAIN)
         follow(page, release, folder)
-        inspect(page, folder, "Trace")
+        inspect(page, folder, trace="History")
 
 
 @contextmanager
@@ -194,7 +197,7 @@ def filmed(page: NotebookPage) -> Iterator[tuple[int, bytes]]:
     page.page.add_style_tag(content=PLAIN)
     began = time.monotonic()
     page.run(1)
-    ready = page.card(1).get_by_text("● Ready", exact=True)
+    ready = page.card(1).get_by_text(READY)
     cancel = page.output(1).get_by_role("button", name="Cancel")
     has_ended = False
     while not has_ended:
@@ -209,13 +212,13 @@ def work(page: NotebookPage, story: Story, folder: Path) -> None:
     page.page.get_by_role("tab", name="Autocode").click()
     page.run(1)
     window = page.output(1).locator(".autocode-live")
-    window.get_by_text("The tests, as the model writes them").wait_for(timeout=TIMEOUT_MS)
+    window.get_by_text("Writing code and tests").wait_for(timeout=TIMEOUT_MS)
     page.page.wait_for_timeout(3000)
     page.cell(1).locator(".cm-content").scroll_into_view_if_needed()
     window.scroll_into_view_if_needed()
     page.page.screenshot(path=folder / "working.png")
     story.go_on.set()
-    page.card(1).get_by_text("● Ready", exact=True).wait_for(timeout=TIMEOUT_MS)
+    page.card(1).get_by_text(READY).wait_for(timeout=TIMEOUT_MS)
     page.output(1).get_by_role("button", name="Cancel").wait_for(state="hidden", timeout=TIMEOUT_MS)
     page.page.get_by_role("tab", name="Autocode").click()
 
@@ -227,18 +230,18 @@ def follow(page: NotebookPage, release: threading.Event, folder: Path) -> None:
     page.cell(0).locator(".jp-InputPrompt").click()
     page.output(1).screenshot(path=folder / "agent.png")
     release.set()
-    page.card(1).get_by_text("● Ready, with changed tests", exact=True).wait_for(timeout=TIMEOUT_MS)
+    page.card(1).get_by_text(READY).wait_for(timeout=TIMEOUT_MS)
 
 
-def inspect(page: NotebookPage, folder: Path, *tabs: str) -> None:
-    """Open the inspector, and take screenshots of its tabs."""
+def inspect(page: NotebookPage, folder: Path, **tabs: str) -> None:
+    """Open the inspector, and take a screenshot of each tab under a name."""
     page.run(2)
     output = page.output(2)
-    for name in tabs:
-        output.get_by_role("tab", name=name).click(timeout=TIMEOUT_MS)
+    for name, tab in tabs.items():
+        output.get_by_role("tab", name=tab).click(timeout=TIMEOUT_MS)
         page.page.wait_for_timeout(1500)
         page.cell(0).locator(".jp-InputPrompt").click()
-        output.screenshot(path=folder / f"{name.lower()}.png")
+        output.screenshot(path=folder / f"{name}.png")
 
 
 if __name__ == "__main__":

@@ -4,10 +4,11 @@
 
 Each notebook is executed in a copy of its folder, in the real sandbox. A question that did not change is replayed. A
 question that changed is answered with the recorded answer of the same result and stage whose question is most like it,
-and the function is tested again. Then the journals of what changed are written to the notebooks' folder, with the times
-and costs of the old ones. So are those that a program of a notebook wrote to a temporary folder, with answers that the
-notebook played from a record. A version that is recorded under the key or in the layout of an earlier version of this
-package takes its new place. Nothing else is changed: without a changed question there is no changed file.
+and the function is tested again. A plan and code that are recorded as two answers are given as one. Then the journals
+of what changed are written to the notebooks' folder, with the times and costs of the old ones. So are those that a
+program of a notebook wrote to a temporary folder, with answers that the notebook played from a record. A version that
+is recorded under the key or in the layout of an earlier version of this package takes its new place. Nothing else is
+changed: without a changed question there is no changed file.
 
 Prints what was recorded anew, and the questions without an answer. These need one: from a model, or by hand. The exit
 code is 1 if there are any, or if a notebook fails; then nothing is written for the results of this notebook.
@@ -23,7 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,7 +34,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.versions.store import VERSIONS, Versions, move
-from tests.scripted_model import Answer, Call, ScriptedModel
+from tests.first_answers import docstring, joined
+from tests.scripted_model import CODE_MARKER, PLAN_MARKER, Answer, Call, ScriptedModel, prompt_of
 from tools.run_examples import without_keys
 
 ROOT = Path(__file__).parents[1]
@@ -108,13 +110,39 @@ class Answers:
         name, sent = asked
         fitting = [one for one in self._open if (one.name, one.exchange["stage"]) == (name, sent["stage"])]
         found = _turn(fitting, request) if request.get("tools") else _most_like(fitting, request)
+        if sent["stage"] in ("plan", "code") and not request.get("tools") and CODE_MARKER in prompt_of(request):
+            found = self._first(name, sent["stage"], request)
         if found is None:
             return self._none(f"{name}, {sent['stage']}")
-        if not found.blocks:
+        if found in self._open and not found.blocks:
             self._open.remove(found)
         found.new_key = sent["key"]
         self.used.append(found)
         return found.answer
+
+    def _first(self, name: str, stage: str, request: Mapping[str, Any]) -> Recorded | None:
+        """The answer to the first question: as it is recorded, or from a plan in JSON and the code that followed it."""
+        own = [one for one in self._open if one.name == name and not one.blocks]
+        firsts = [one for one in own if CODE_MARKER in prompt_of(one.exchange)]
+        if firsts:
+            return _most_like(firsts, request)
+        plan = _most_like([one for one in own if PLAN_MARKER in prompt_of(one.exchange)], request)
+        codes = [one for one in own if one.exchange["stage"] == "code"]
+        code = _most_like(codes, request) if stage == "code" else None
+        if plan is None or (code is None and stage == "code"):
+            return None
+        head = docstring(json.loads(plan.exchange["answer"]))
+        text = joined(plan.exchange["answer"], code.exchange["answer"]) if code else f"```python\n{head}\n```"
+        for one in (plan, code):
+            if one is not None:
+                self._open.remove(one)
+                self.used.append(one)  # so that it goes
+        parts = [(plan, len(head) / len(plan.exchange["answer"])), *([(code, 1.0)] if code else [])]
+        usage = dict((code or plan).exchange["usage"])
+        usage["output_tokens"] = round(sum(one.exchange["usage"]["output_tokens"] * share for one, share in parts))
+        seconds = sum(one.exchange["seconds"] * share for one, share in parts)
+        exchange = {**(code or plan).exchange, "answer": text, "usage": usage, "seconds": round(seconds, 1)}
+        return Recorded(plan.run, exchange)
 
     def _none(self, what: str) -> Answer:
         self.missing.append(what)
@@ -291,7 +319,7 @@ def _executed(notebook: Path, model: ScriptedModel, temporary: Path) -> subproce
 
 def _renewed_runs(folder: Path, shipped: Path, used: list[Recorded]) -> list[Path]:
     """The runs that differ from the shipped ones: in whose journals changed questions are, or that have a new place."""
-    keys = {one.new_key for one in used}
+    keys = {one.new_key for one in used if one.new_key}
     made = [path.parent.relative_to(folder) for path in _files(folder, *JOURNALS)]
     return [
         run
@@ -340,7 +368,7 @@ def _write_run(new: Path, new_before: Path, to: Path, before: Path, used: list[R
         before: the folder of the shipped run whose place it takes.
         used: the answers to changed questions.
     """
-    by_key = {one.new_key: one for one in used}
+    by_key = {one.new_key: one for one in used if one.new_key}
     replaced = {one.exchange["key"] for one in used}
     to.mkdir(parents=True, exist_ok=True)
     for path in sorted(new.iterdir()):
@@ -353,15 +381,28 @@ def _write_run(new: Path, new_before: Path, to: Path, before: Path, used: list[R
             ]
             (to / path.name).write_text("\n".join(lines) + "\n", "utf-8")
         elif path.name == "sent.json":
-            (to / path.name).write_text(_sent(path, old, by_key), "utf-8")
+            (to / path.name).write_text(_sent(path, old, by_key, replaced), "utf-8")
         elif path.name == "report.json":
             report = json.loads(path.read_text("utf-8"))
             earlier = json.loads(old.read_text("utf-8")) if old.exists() else {}
-            report |= {name: earlier[name] for name in KEPT_OF_REPORT if name in earlier}
+            if joins := any(not one.new_key for one in used):  # its stages are others now
+                report["usage"] = _sum(
+                    one["exchange"]["usage"] for one in _entries(to / JOURNALS[0]) if "exchange" in one
+                )
+            report |= {name: earlier[name] for name in KEPT_OF_REPORT if name in earlier and not joins}
             kept = {name: value for name, value in report.items() if name in earlier or name != "seal"}
             (to / path.name).write_text(json.dumps(kept, indent=1, ensure_ascii=False), "utf-8")
         elif path.is_file() and not (path.name == "request.json" and (to / path.name).exists()):
             shutil.copy(path, to / path.name)  # the same place has the same request, with the settings of its cell
+
+
+def _sum(usages: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """The usage of several answers."""
+    total: dict[str, Any] = {}
+    for usage in usages:
+        for name, count in usage.items():
+            total[name] = None if count is None else (total.get(name) or 0) + count
+    return total
 
 
 def _renewed(
@@ -377,12 +418,14 @@ def _renewed(
             yield entry
 
 
-def _sent(new: Path, old: Path, by_key: Mapping[str, Recorded]) -> str:
+def _sent(new: Path, old: Path, by_key: Mapping[str, Recorded], replaced: set[str]) -> str:
     """The requests in their old order; one that changed takes the place and the address of the old one."""
     record, before = json.loads(new.read_text("utf-8")), json.loads(old.read_text("utf-8")) if old.exists() else {}
     fresh = {by_key[one["key"]].exchange["key"]: one for one in record.get("requests", []) if one["key"] in by_key}
     requests = [
-        {**fresh[one["key"]], "to": one["to"]} if one["key"] in fresh else one for one in before.get("requests", [])
+        {**fresh[one["key"]], "to": one["to"]} if one["key"] in fresh else one
+        for one in before.get("requests", [])
+        if one["key"] in fresh or one["key"] not in replaced
     ]
     known = {one["key"] for one in before.get("requests", [])}
     requests += [one for key, one in fresh.items() if key not in known]

@@ -9,7 +9,7 @@ import ast
 import inspect
 import json
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING
 from typing import Any
 
@@ -21,13 +21,13 @@ from autocoder_jupyter.settings.setting import Option, SettingRecord
 
 _ABOUT_CELLS = """\
 These options describe one function, or what its cell does. Write them in a `%%autocode` cell, in the first line or in
-the lines of options below it. [Settings](settings.md) can be written there too."""
+the lines of options below it. [Settings](settings.md) that have an option can be written there too."""
 
 _ABOUT_SETTINGS = """\
 Settings define how functions are generated. The first place with a value is used: the cell, `%config`,
-`[tool.autocode]` in `pyproject.toml`, JupyterLab's settings page, the environment variable, the default. `%autocode
-config` shows every effective value and where it comes from. The last line of each setting says what the
-`pyproject.toml` of a folder can do with it before you agree to it with `%autocode trust`."""
+`[tool.autocode]` in `pyproject.toml`, JupyterLab's settings page, the environment variable, the default.
+`%autocode setup settings` shows every effective value and where it comes from. The last line of each setting says what
+the `pyproject.toml` of a folder can do with it before you agree to it with `%autocode trust`."""
 
 _FOLDERS = {
     "free": "it can set this.",
@@ -88,7 +88,7 @@ def _setting(option: Option, record: SettingRecord | None) -> Iterator[str]:
     yield _sentence(option.help)
     yield from _facts(option, record)
     value = value_of(option)
-    if option.flags:
+    if option.is_current:
         yield _code("", _cell_line(option))
     yield _code("python", f"%config Autocode.{option.name} = {value!r}")
     toml = f"[tool.autocode]\n{option.name} = {_toml(value)}"
@@ -104,12 +104,17 @@ def _facts(option: Option, record: SettingRecord | None = None) -> Iterator[str]
         said.append(f"also `{option.flags[0]}`")
     if option.takes_value:
         said.append(f"takes {option.accepted}")
+    said += [f"in a cell also `{value}`: {_stands_for(given)}" for value, given in (option.in_cell or {}).items()]
     if option.repeatable:
         said.append("can be given more than once")
     if record is not None and record.default not in (MISSING, None, (), "") and record.name == option.name:
         said.append(f"default `{_word(record.default)}`")
     if said:
         yield _sentence("; ".join(said))
+
+
+def _stands_for(given: Mapping[str, Any]) -> str:
+    return " and ".join(f"`{name} = {_toml(value)}`" for name, value in given.items())
 
 
 def _cell_line(option: Option) -> str:
@@ -121,7 +126,7 @@ def _cell_line(option: Option) -> str:
 
 
 def _commands() -> str:
-    parts = ["# Line commands", "`%autocode COMMAND …`, in a cell or a terminal. `%autocode help` lists them too."]
+    parts = ["# Line commands", "`%autocode COMMAND …`, in a cell or a terminal. `%autocode -h all` lists them too."]
     for command in SUBCOMMANDS.values():
         parts += [f"## `%autocode {command.name}`", _sentence(command.help), _code("", _usage(command))]
         parts += [f"`{option.flags[0]}`\n: {_sentence(option.help)}" for option in command.options]

@@ -20,6 +20,7 @@ from autocoder_jupyter.concurrency.awaited import Awaited, report_progress
 from autocoder_jupyter.concurrency.syncified import Syncified
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.kinds.paths import local_path
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution
@@ -27,7 +28,7 @@ from autocoder_jupyter.result.recorded import result_of
 from autocoder_jupyter.run.events import Finished
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.run.tracker import RunTracker
-from autocoder_jupyter.settings.parameters import is_input_name, suggestion
+from autocoder_jupyter.settings.parameters import flag, is_input_name, suggestion
 from autocoder_jupyter.types import PlanQuestion
 from autocoder_jupyter.types.of_flyte import all_fetched, declared_of_flyte
 from autocoder_jupyter.untrusted.folder import Folder
@@ -111,7 +112,7 @@ class AutoCoderAgent(Constructor):
             given["examples"] = await fetched_examples(examples)
         request = build_request(prompt, name, **given)
         of_flyte = {field: kind for field, kind in (outputs or {}).items() if declared_of_flyte(kind)}
-        root = default_journal_root() if journal_root is None else Path(journal_root)
+        root = default_journal_root() if journal_root is None else local_path(journal_root)
         # The engine has its own loop, so that a busy notebook does not block a stream, nor the engine the notebook.
         tracker = RunTracker(FunctionRun(request.name))
         report_progress(Awaited(request.name, lambda: tracker.run.doing, "interrupt to stop it"))
@@ -178,7 +179,8 @@ def load(
     Raises:
         InvalidRequest: there is no such function.
     """
-    roots = places() if journal_root is None else (Path(journal_root),)
+    flag("trusted", trusted)
+    roots = places() if journal_root is None else (local_path(journal_root),)
     for root in roots:
         versions = Versions(root, name)
         found = versions.last_good() if version is None else versions.numbered(str(version))
@@ -201,7 +203,15 @@ def load(
 def loadable() -> list[str]:
     """The names of the functions that `load` finds, sorted."""
     known = {(root, name) for root in places() for name in Folder(root.parent).names(root.name) if is_input_name(name)}
-    return sorted({name for root, name in known if Versions(root, name).last_good() is not None})
+    return sorted({name for root, name in known if _is_there(root, name)})
+
+
+def _is_there(root: Path, name: str) -> bool:
+    """Whether there is a function. One of a later version of this package is; `load` then says so."""
+    try:
+        return Versions(root, name).last_good() is not None
+    except InvalidRequest:
+        return True
 
 
 def _unfinished(name: str, root: Path, versions: Versions) -> InvalidRequest:

@@ -99,7 +99,7 @@ class Constructor(AgentConfig):
             mask: columns of the samples whose values are hidden from the model.
             drift: `on` compares the values of later tables with the recorded ones, and warns of large differences.
             block_network: no network while generated code runs.
-            ask: let the plan ask up to three questions before any code is written; `generate(answer=…)` answers them.
+            ask: let the model ask up to three questions before its code is used; `generate(answer=…)` answers them.
             second_model: identifier of the model that writes the second solution; `model` by default.
             second_opinion_seconds: maximum wall-clock seconds that verified functions of one run wait for a second
                 opinion and further tests.

@@ -6,13 +6,15 @@ import importlib
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 from autocoder_jupyter.calls.runtime import runtime_for
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.engine.journal import Journal
-from autocoder_jupyter.errors import AutocodeError, BudgetSpent, Cancelled, InvalidRequest
+from autocoder_jupyter.errors import AutocodeError, BudgetSpent, Cancelled, InvalidRequest, ModelError
 from autocoder_jupyter.models.protocol import ConfiguredModel, ModelConfig
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.result.pending import Resolution
@@ -21,6 +23,7 @@ from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.run.tracker import RunTracker, write_log
 from autocoder_jupyter.settings.choices import ENGINES
 from autocoder_jupyter.types import PlanQuestion, Report
+from autocoder_jupyter.types.evidence import MORE_TIME
 from autocoder_jupyter.version import VERSION
 
 if TYPE_CHECKING:
@@ -93,6 +96,7 @@ async def generate_report(
         AutocodeError: no generation is possible: no key, no sandbox, data that cannot be sent to it.
     """
     from autocoder_jupyter.models.client import LiteLLMModel
+    from autocoder_jupyter.models.offers import offer_others
     from autocoder_jupyter.models.process import RemoteModel
     from autocoder_jupyter.models.replay import LockedModel, ReplayingModel
 
@@ -115,7 +119,11 @@ async def generate_report(
     if asks and (config.cache != "auto" or not journal.has_runs):  # before slower steps
         _engine(config).require(reached(config, config.model))
         if isinstance(model, RemoteModel):
-            await model.preflight()
+            try:
+                await model.preflight()
+            except ModelError as error:
+                await offer_others(error, tracker)
+                raise
     from autocoder_jupyter import engine
     from autocoder_jupyter.engine.sandbox_session import without_answers, without_offer
 
@@ -140,11 +148,37 @@ async def generate_report(
     return report
 
 
+async def completed_report(request: Request, config: AgentConfig, root: Path, before: Report) -> Report | None:
+    """A report with more evidence, if a run without a model completes what the time has cut; else None."""
+    from autocoder_jupyter.engine.sandbox_session import without_answers
+    from autocoder_jupyter.engine.start import Draft
+    from autocoder_jupyter.versions import Versions
+
+    version = await background.call_blocking(lambda: Versions(root, request.name).get(before.run_id))
+    if version is None or before.plan is None or before.solution is None:
+        return None
+    draft = Draft(before.plan, before.solution.code, before.tests, before.blind_tests, as_is=True, kept=version)
+    seconds = MORE_TIME * config.second_opinion_seconds
+    config = replace(config, locked=True, cache="auto", second_opinion_seconds=seconds, max_seconds=None, log=None)
+    journal, tracker = Journal(root, request.name), RunTracker(FunctionRun(request.name))
+
+    async def approve(packages: tuple[str, ...]) -> bool:
+        """What the function needs was agreed to."""
+        return {*packages} <= {*before.detected_packages}
+
+    after = await generate_report(
+        request, config, journal=journal, tracker=tracker, approve=approve, ask=without_answers, draft=draft
+    )
+    if not after.success or after.run_id != before.run_id:
+        return None
+    return before.model_copy(update={"evidence": after.evidence, "second_opinion": after.second_opinion})
+
+
 def _require_lock_can_hold(config: AgentConfig) -> None:
     if config.locked and config.cache != "auto":
         raise InvalidRequest(
             f"A locked run asks no model, so it cannot ignore recorded answers ({config.cache}).",
-            hint="Leave out --locked (AUTOCODE_LOCKED), or the option that asks again (--refresh, --cache).",
+            hint="Leave out --locked (AUTOCODE_LOCKED), or the option that asks again (--refresh).",
         )
 
 

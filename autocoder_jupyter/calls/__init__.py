@@ -1,6 +1,6 @@
 """Calls of a finished function: its arguments, the call in the sandbox, its cache and its outputs.
 
-The package may import `sandbox`, `data`, `contracts` and what is below them, and not the engine.
+The package may import `sandbox`, `data`, `contracts` and what is below them, and of the engine only what counts rows.
 
 - `function`: all that a call needs, the signature and docstring, and what is known from earlier calls
 - `options`: the options of a call
@@ -9,5 +9,6 @@ The package may import `sandbox`, `data`, `contracts` and what is below them, an
 - `callable`: the base of results and tasks that can be called
 - `outputs`: one value or a named tuple, and files in their final place
 - `outcome_cache`: outcomes on disk
+- `row_counts`: which rows calls on new data used, counted after the answer
 - `runtime`: the sandbox and its pool
 """

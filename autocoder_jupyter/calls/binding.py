@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import OPTIONS
 from autocoder_jupyter.errors import DataDrift, InvalidRequest
+from autocoder_jupyter.kinds.paths import scheme_of
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.kinds.table import misfit as element_types_misfit
 from autocoder_jupyter.kinds.values import REFUSED
@@ -100,11 +101,15 @@ def bind(
         ContractBroken: a table does not satisfy the schema that the user demanded.
         DataDrift: a frame differs from the one that the function was built on.
     """
-    given = {**function.defaults, **by_name(function, positional, keywords)}
+    own = by_name(function, positional, keywords)
+    given = {**function.defaults, **own}
     bound: dict[str, Any] = {}
     for spec in function.inputs:
         if spec.name in given:
-            bound[spec.name] = checked_value(spec, _read(function, spec, given[spec.name]))
+            value = given[spec.name]
+            # A default may be from a record, and no address is contacted because a record has it.
+            is_named = spec.name in own or not isinstance(value, str) or not scheme_of(value)
+            bound[spec.name] = checked_value(spec, _read(function, spec, value) if is_named else value)
             _require_geopandas(function, spec, bound[spec.name])
             if function.renames:
                 bound[spec.name] = _with_own_names(function, spec.name, bound[spec.name], notes)
@@ -113,7 +118,7 @@ def bind(
             if KINDS[spec.type].form == "table":
                 bound[spec.name] = _with_recorded_dtypes(function, spec.name, bound[spec.name], notes)
         elif spec.name in function.samples:
-            bound[spec.name] = checked_value(spec, function.samples[spec.name])
+            bound[spec.name] = _sample(function, spec)
         elif spec.required:
             raise InvalidRequest(
                 f"{function.name} needs {spec.name} ({spec.type}).",
@@ -250,10 +255,23 @@ def _samples_left(function: Function) -> str:
     return "" if function.samples or function.defaults else " The samples of the generation were not kept."
 
 
+def _sample(function: Function, spec: InputSpec) -> Any:
+    """The sample of an input. That of another pandas gets the dtypes in which the function was verified on it."""
+    value, shape = checked_value(spec, function.samples[spec.name]), function.shapes.get(spec.name)
+    if shape is None or KINDS[spec.type].form != "table":
+        return value
+    from autocoder_jupyter.data.columns_read import columns_read
+    from autocoder_jupyter.data.drift import check_drift, has_shape, restore_dtypes
+
+    if has_shape(value, shape) or check_drift(spec.name, value, shape):
+        return value
+    return restore_dtypes(value, shape, columns_read(function.code, function.inputs))
+
+
 def _with_recorded_dtypes(function: Function, name: str, value: Any, notes: list[str] | None = None) -> Any:
     """The table with the dtypes of the samples, where the difference is only one of representation."""
     shape = function.shapes.get(name)
-    if shape is None or value is function.samples.get(name):
+    if shape is None:
         return value
     from autocoder_jupyter.data.columns_read import columns_read
     from autocoder_jupyter.data.drift import (

@@ -23,6 +23,7 @@ from autocoder_jupyter.calls.runtime import Runtime, forget, runtime_for
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.awaited import Awaited, add_warning, report_progress
 from autocoder_jupyter.concurrency.background import outcome
+from autocoder_jupyter.concurrency.spare_time import SPARE_TIME
 from autocoder_jupyter.errors import (
     AutocodeError,
     EngineGone,
@@ -272,7 +273,8 @@ async def in_turn(name: str, on_worker: WorkerTask[T], options: CallOptions, wor
             return await background.call_blocking(work, on_cancel=on_worker.stop)
 
     report_progress(Awaited(name, doing, "interrupt to stop it"))
-    return await background.on_loop(waiting())
+    with SPARE_TIME.in_use():
+        return await background.on_loop(waiting())
 
 
 # The call
@@ -286,8 +288,11 @@ async def call(
     positional: Sequence[Any],
     keywords: Mapping[str, Any],
     notes: list[str] | None = None,
+    on_kept: Callable[[], object] = lambda: None,
+    on_computed: Callable[[Mapping[str, Any], Mapping[str, Any]], object] = lambda arguments, outputs: None,
 ) -> Any:
-    """Call a function. Cancelling the awaiting task kills the call's worker. `notes` is as for `bind`.
+    """Call a function. Cancelling the awaiting task kills the call's worker. `notes` is as for `bind`; `on_kept` is
+    called if the outcome is one that an earlier call has kept, else `on_computed` with the arguments and the outputs.
 
     Raises:
         InvalidRequest, DataDrift: the arguments do not fit; nothing ran.
@@ -313,11 +318,14 @@ async def call(
     running = _SandboxCall(function, options, program, arguments)
     try:
         name = options.name or f"{function.name}.run"
-        values = await in_turn(name, running.on_worker, options, running.values)
+        computed = values = await in_turn(name, running.on_worker, options, running.values)
         if function.contracts:
             # The turn has ended, because a contract is the user's code, which may call a function.
-            computed = values
             values = await background.call_blocking(lambda: running.finished(computed))
+        if running.was_kept:
+            on_kept()
+        else:
+            on_computed(arguments, computed)
         for note in running.on_worker.notes:
             add_warning(note)
     except AutocodeError as error:
@@ -413,6 +421,7 @@ class _SandboxCall:
             return worker.call(program, arguments, spec).values
 
         self.on_worker = WorkerTask(function, options, work)
+        self.was_kept = False
 
     def finished(self, computed: Mapping[str, Any]) -> dict[str, Any]:
         """The outputs by name, as their contracts return them, with their files moved to their final place."""
@@ -433,6 +442,7 @@ class _SandboxCall:
             self._options.cache == "auto"
             and (remembered := outcome_cache.find(key, self._function.outputs)) is not None
         ):
+            self.was_kept = True
             return remembered
         values = self.on_worker.done()
         outcome_cache.store(key, self._function.outputs, values)

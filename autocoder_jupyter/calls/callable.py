@@ -6,12 +6,14 @@ import inspect
 import sys
 import warnings
 from collections.abc import Callable, Coroutine, Iterable, Mapping
+from contextvars import copy_context
 from typing import Any, Generic, Protocol, TypeVar, overload
 
 from autocoder_jupyter.calls.binding import split
 from autocoder_jupyter.calls.call import call
 from autocoder_jupyter.calls.function import Function, Interface
 from autocoder_jupyter.calls.options import CallOptions
+from autocoder_jupyter.calls.row_counts import ROWS, AnsweredCall, Caller
 from autocoder_jupyter.calls.runtime import runtime_for
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.errors import (
@@ -59,6 +61,19 @@ def _own_frames() -> int:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("autocoder_jupyter."):
         frame, count = frame.f_back, count + 1
     return count
+
+
+def caller() -> Caller:
+    """The line of the caller outside of this package, for a warning that comes later."""
+    frame = sys._getframe(_own_frames())
+    return Caller(copy_context(), frame.f_code.co_filename, frame.f_lineno)
+
+
+def _look_after(answered: AnsweredCall, notes: Iterable[str]) -> None:
+    """Warn of a call that has its answer, and have its rows counted."""
+    warn_of(answered.function)
+    warn_once(notes)
+    ROWS.offer(answered, caller)
 
 
 # Callable objects with the signature and docstring of a function
@@ -130,9 +145,8 @@ class Called:
     def __call__(self, *args: Any, **overrides: Any) -> Any:
         """Run the function in its sandbox and wait for its outputs. An interrupt cancels it."""
         notes: list[str] = []
-        outputs, function = background.run_on_thread(self._outputs(args, overrides, notes))
-        warn_of(function)
-        warn_once(notes)
+        outputs, answered = background.run_on_thread(self._outputs(args, overrides, notes))
+        _look_after(answered, notes)
         return outputs
 
     @Live
@@ -142,9 +156,8 @@ class Called:
         async def aio(*args: Any, **overrides: Any) -> Any:
             notes: list[str] = []
             with background.interruptible():
-                outputs, function = await self._outputs(args, overrides, notes)
-            warn_of(function)
-            warn_once(notes)
+                outputs, answered = await self._outputs(args, overrides, notes)
+            _look_after(answered, notes)
             return outputs
 
         aio.__doc__ = self.__doc__
@@ -170,11 +183,14 @@ class Called:
 
     async def _outputs(
         self, args: tuple[Any, ...], overrides: Mapping[str, Any], notes: list[str]
-    ) -> tuple[Any, Function]:
-        """The outputs, and the function that returned them."""
+    ) -> tuple[Any, AnsweredCall]:
+        """What is returned, and the call of the function that computed it."""
         function = await self._function()
-        inputs, options = split(function, overrides)
-        return await call(function, self.options.changed(options), args, inputs, notes), function
+        inputs, changed = split(function, overrides)
+        options = self.options.changed(changed)
+        answered = AnsweredCall(function, options)
+        returned = await call(function, options, args, inputs, notes, on_computed=answered.keep)
+        return returned, answered
 
     async def _function(self) -> Function:
         raise NotImplementedError

@@ -10,6 +10,7 @@ import itertools
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,7 +23,7 @@ from autocoder_jupyter.kinds import table
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.request import Contract
 from autocoder_jupyter.sandbox.protocol import EnvironmentSpec
-from autocoder_jupyter.types import InputSpec, OutputSpec, Report
+from autocoder_jupyter.types import InputSpec, OutputSpec, Report, RowsUsed
 from autocoder_jupyter.types.interface import DeclaredSplit, FoundSplit, KnownSplits
 from autocoder_jupyter.untrusted.visible import visible, visible_block
 
@@ -113,12 +114,54 @@ def _required_after_default(parameters: list[inspect.Parameter]) -> bool:
 MOST_OF_CALLS = 0.04
 """The share of the time of calls that comparing may take. Calls that would exceed it are counted, not compared."""
 
+MOST_KNOWN, MOST_SEEN = 1_000, 16
+"""Inputs whose rows are known by their content, and whose objects are known without a look at it."""
+
+
+class KnownRows:
+    """Which rows the calls of one function used.
+
+    Attributes:
+        by_input: by a digest of the arguments; None if that cannot be told.
+        left_out: the number of calls whose rows were not counted to save time.
+    """
+
+    def __init__(self) -> None:
+        self.by_input: dict[str, RowsUsed | None] = {}
+        self.left_out = 0
+        self._seen: dict[tuple[int, ...], list[Callable[[], Any]]] = {}
+
+    def was_seen(self, arguments: Mapping[str, Any]) -> bool:
+        """Whether a call had the same objects."""
+        seen = self._seen.get(tuple(map(id, arguments.values())))
+        return seen is not None and all(one() is value for one, value in zip(seen, arguments.values(), strict=True))
+
+    def see(self, arguments: Mapping[str, Any]) -> None:
+        """Note the objects of a call, and keep no table."""
+        self._seen[tuple(map(id, arguments.values()))] = list(map(_reference, arguments.values()))
+        for oldest in list(self._seen)[:-MOST_SEEN]:
+            self._seen.pop(oldest, None)
+
+    def keep(self, digest: str, found: RowsUsed | None) -> None:
+        """Keep the newest."""
+        self.by_input[digest] = found
+        for oldest in list(self.by_input)[:-MOST_KNOWN]:
+            self.by_input.pop(oldest, None)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return KnownRows, ()
+
+
+def _reference(value: Any) -> Callable[[], Any]:
+    return weakref.ref(value) if hasattr(value, "iloc") else lambda: value
+
 
 class ValueWatch:
     """Differences that were found in the calls of one function.
 
     Attributes:
         warnings: the sentences, by input, column and kind of difference.
+        rows: which rows the calls used.
         calls: the seconds of all calls so far that could be compared.
         comparing: the seconds of all comparisons so far, of the processor.
         compared: the number of calls that were compared.
@@ -127,6 +170,7 @@ class ValueWatch:
 
     def __init__(self) -> None:
         self.warnings: dict[tuple[str, str, str], str] = {}
+        self.rows = KnownRows()
         self.calls = 0.0
         self.comparing = 0.0
         self.compared = 0
@@ -142,13 +186,16 @@ class ValueWatch:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """A sentence if calls were not compared."""
-        if not self.left_out:
-            return ()
-        return (
-            f"{self.left_out:,} of {self.left_out + self.compared:,} calls were not compared, because comparing may "
-            f"take at most {MOST_OF_CALLS * 100:.0f} % of the time of calls.",
-        )
+        """Sentences if calls were not compared, or their rows not counted."""
+        found = []
+        if self.left_out:
+            found.append(
+                f"{self.left_out:,} of {self.left_out + self.compared:,} calls were not compared, because comparing "
+                f"may take at most {MOST_OF_CALLS * 100:.0f} % of the time of calls."
+            )
+        if count := self.rows.left_out:
+            found.append(f"The rows of {count:,} call{'s' if count > 1 else ''} were not counted, to save time.")
+        return tuple(found)
 
     def compare(self, function: Function, arguments: Mapping[str, Any], given: Collection[str]) -> list[str]:
         """Compare the given tables. Returns the sentences about differences of a new kind."""
@@ -263,6 +310,7 @@ class Function:
         defaults: further default arguments, which it was not tested with. They are checked as if they were passed.
         shapes: columns and dtypes of each frame when the function was built, to detect drift.
         values: the values of each frame in figures when the function was built, to detect drift.
+        rows: which rows of the samples it used; None if that is not known.
         renames: names of columns in the data, by the names that it reads (`--rename`).
         split: how its largest table must be able to be split (`--split`); None if nothing was demanded.
         root: the `.autocode` folder. `File` and `Dir` outputs are stored below it.
@@ -285,6 +333,7 @@ class Function:
     defaults: Mapping[str, Any] = field(default_factory=dict, repr=False)
     shapes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
     values: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
+    rows: RowsUsed | None = field(default=None, repr=False)
     renames: Mapping[str, str] = field(default_factory=dict)
     split: DeclaredSplit | None = None
     root: Path = Path(".autocode")
@@ -332,6 +381,7 @@ class Function:
             samples=samples,
             shapes=report.sample_shapes,
             values=report.sample_values,
+            rows=report.evidence.rows_used,
             renames=report.renames,
             split=report.plan.split if report.plan else None,
             root=root,

@@ -9,7 +9,7 @@ different versions of pandas. A dtype that the reader lacks becomes the nearest 
 2.3.
 
 - `values`: every type of value; lists, dicts and scalars
-- `frames`, `labels`, `columns`, `objects`, `geometry`: tables, their labels, and the arrays in them
+- `frames`, `labels`, `columns`, `objects`, `nested`, `geometry`: tables, their labels, and the arrays in them
 - `pictures`, `figure_data`: figures; `files`: files and folders
 - `ipc`: arrays as bytes; `plain`: single values as JSON; `bounded_json`: parses JSON from others
 """

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,11 +34,14 @@ class Encoded:
         buffers: the bytes in pieces, to be written one after the other. They may be views of the value. Do not
             change the value before they are written and before the digest is computed.
         arrays: the arrays of Arrow or numpy that the bytes hold, if any. The digest is computed from them.
+        by_cell: encodes the value again with each cell of lists and dicts by itself, if it has such cells. The digest
+            is that of this, as in earlier versions.
     """
 
     header: dict[str, Any]
     buffers: tuple[memoryview, ...]
     arrays: tuple[Any, ...] = field(default=(), repr=False)
+    by_cell: Callable[[], Encoded] | None = field(default=None, repr=False)
 
     @property
     def size(self) -> int:
@@ -50,6 +54,8 @@ class Encoded:
         Values are equal if all of this is equal: dtypes, labels, order, levels, attrs, cells. 0.0 and -0.0 differ; all
         NaNs are equal. The undefined bytes of nulls and of memory between slices do not count.
         """
+        if self.by_cell is not None:
+            return self.by_cell().digest()
         digest = hashlib.blake2b(digest_size=32)
         described = {key: value for key, value in self.header.items() if key not in _LAYOUT_KEYS}
         if self.header["type"] == "DataFrame":  # the digest of earlier versions, which had a note for each column
@@ -122,12 +128,12 @@ MAX_COLUMNS = 100_000
 _MANY_BLOCKS = 100  # with more blocks pandas warns of fragmentation
 
 
-def write_frame(frame: Any) -> Encoded:
-    """Encode a DataFrame."""
+def write_frame(frame: Any, *, may_nest: bool = True) -> Encoded:
+    """Encode a DataFrame. `may_nest` is as for `ArrowWriter`."""
     _require(frame, pd.DataFrame)
     if frame.shape[1] > MAX_COLUMNS:
         raise Unencodable("the DataFrame", f"has {frame.shape[1]} columns", f"{MAX_COLUMNS} can cross; reshape it")
-    out = ArrowWriter()
+    out = ArrowWriter(may_nest=may_nest)
     header = {
         "type": "DataFrame",
         "rows": len(frame),
@@ -136,13 +142,13 @@ def write_frame(frame: Any) -> Encoded:
         "values": _write_columns(frame, out),
         **_extras(frame),
     }
-    return _finish(header, out)
+    return _finish(header, out, partial(write_frame, frame, may_nest=False))
 
 
-def write_series(series: Any) -> Encoded:
+def write_series(series: Any, *, may_nest: bool = True) -> Encoded:
     """Encode a Series. It raises the same errors as `write_frame`."""
     _require(series, pd.Series)
-    out = ArrowWriter()
+    out = ArrowWriter(may_nest=may_nest)
     header = {
         "type": "Series",
         "rows": len(series),
@@ -151,7 +157,7 @@ def write_series(series: Any) -> Encoded:
         "values": [write_array(series.array, out, f"Series {series.name!r}" if series.name else "the Series")],
         **_extras(series),
     }
-    return _finish(header, out)
+    return _finish(header, out, partial(write_series, series, may_nest=False))
 
 
 def read_frame(header: Mapping[str, Any], payload: memoryview, *, trusted: bool, share: int = 1) -> Any:
@@ -253,9 +259,9 @@ def _with_extras(value: Any, header: Mapping[str, Any]) -> Any:
     return value
 
 
-def _finish(header: dict[str, Any], out: ArrowWriter) -> Encoded:
+def _finish(header: dict[str, Any], out: ArrowWriter, by_cell: Callable[[], Encoded]) -> Encoded:
     layout, pieces = out.finish()
-    return Encoded(header | layout, pieces, tuple(out.arrays))
+    return Encoded(header | layout, pieces, tuple(out.arrays), by_cell if out.has_nested else None)
 
 
 def _open(header: Mapping[str, Any], payload: memoryview, trusted: bool, share: int) -> tuple[Any, ArrowReader]:

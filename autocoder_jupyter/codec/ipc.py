@@ -72,9 +72,18 @@ class _Pieces:
 
 
 class ArrowWriter:
-    """Collects arrays, then returns all of them as bytes."""
+    """Collects arrays, then returns all of them as bytes.
 
-    def __init__(self) -> None:
+    Args:
+        may_nest: whether cells of lists and dicts may be written as arrays.
+
+    Attributes:
+        has_nested: whether some are.
+    """
+
+    def __init__(self, *, may_nest: bool = True) -> None:
+        self.may_nest = may_nest
+        self.has_nested = False
         self.arrays: list[Any] = []
         self._count: dict[int, int] = {}
         self._numbers: list[list[int]] = []

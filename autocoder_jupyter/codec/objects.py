@@ -1,4 +1,5 @@
-"""Encode columns of Python objects. Text, bytes, dates and vectors become Arrow; other cells become tagged JSON.
+"""Encode columns of Python objects. Text, bytes, dates and vectors become Arrow, lists, dicts and mixed values the
+arrays of `nested`. Few cells, and those that do not fit there, become tagged JSON.
 
 A missing cell is None, NaN, NA or NaT. Programs distinguish these four values, so each comes back as it was.
 """
@@ -15,6 +16,7 @@ import pyarrow as pa
 
 from .bounded_json import parse
 from .ipc import ArrowReader, ArrowWriter
+from .nested import read_nested, write_nested
 from .plain import Corrupt, dumps, from_json, plain_dtype, to_json
 
 _MARKERS = (None, float("nan"), pd.NA, pd.NaT)
@@ -36,6 +38,9 @@ def write_objects(values: Any, out: ArrowWriter, path: str) -> dict[str, Any]:
             return note
     if kinds == {np.ndarray} and _are_vectors(values):
         return _write_vectors(values, out, path)
+    if out.may_nest and (note := write_nested(values, kinds, out, path)) is not None:
+        out.has_nested = True
+        return note
     cells = [dumps(to_json(cell, path)) for cell in values]
     return {"kind": "cells", "at": out.add(pa.array(cells, type=pa.large_string()), path)}
 
@@ -126,4 +131,5 @@ READERS: dict[str, Callable[[Mapping[str, Any], ArrowReader], Any]] = {
     "dates": _read_uniform,
     "vectors": _read_vectors,
     "cells": _read_cells,
+    "nested": read_nested,
 }

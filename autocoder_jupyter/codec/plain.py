@@ -27,6 +27,14 @@ import pandas as pd
 # They are plain `ValueError`s, because the package is also used in the sandbox.
 
 
+_LONGEST = 200
+"""Characters of a path or a reason. Keys in a path may be of any length, and there are up to `MAX_DEPTH`."""
+
+
+def _bounded(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} … {text[-_LONGEST // 4 :]}"
+
+
 class Unencodable(ValueError):
     """A value cannot cross the border without being changed. Raised before anything is sent.
 
@@ -36,9 +44,8 @@ class Unencodable(ValueError):
     """
 
     def __init__(self, path: str, reason: str, hint: str = "") -> None:
-        super().__init__(f"{path}: {reason}" + (f"; {hint}" if hint else ""))
-        self.path = path
-        self.reason = reason
+        self.path, self.reason = _bounded(path), _bounded(reason)
+        super().__init__(f"{self.path}: {self.reason}" + (f"; {hint}" if hint else ""))
         self.hint = hint
 
 

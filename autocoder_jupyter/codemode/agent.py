@@ -29,16 +29,18 @@ from autocoder_jupyter.concurrency.cache_folder import cache_folder
 from autocoder_jupyter.concurrency.syncified import Syncified
 from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, InvalidRequest, ModelError
+from autocoder_jupyter.kinds.paths import local_path
+from autocoder_jupyter.models.offers import offer_others
 from autocoder_jupyter.models.protocol import SILENT, ConfiguredModel, Listener, ModelConfig, Question, question_key
 from autocoder_jupyter.run.code_run import Block, CodeRun, ToolCall
-from autocoder_jupyter.run.events import Emit, EndState, Finished, LoadingClient, Noticed
+from autocoder_jupyter.run.events import Emit, EndState, Finished, LoadingClient, Noticed, WaitsForRun
 from autocoder_jupyter.run.tracker import RunTracker
 from autocoder_jupyter.settings import parameters as check
 from autocoder_jupyter.settings.config import RECORDS, AgentConfig, CachePolicy, Share
 from autocoder_jupyter.types import Exchange, Step, Usage
 from autocoder_jupyter.types.of_flyte import all_fetched
 from autocoder_jupyter.untrusted.plain_json import valid_unicode
-from autocoder_jupyter.versions.request_lock import hold_lock, holder_words, lock_of
+from autocoder_jupyter.versions.request_lock import hold_lock, lock_of
 
 # Models
 
@@ -149,8 +151,6 @@ class AgentResult:
 
 FOLDER_NAME = "tools"
 """The default folder of conversations in `.autocode`."""
-
-_ELSEWHERE = "Another kernel{holder} works on the same request. This one waits for it, and uses its recorded answers."
 
 
 @dataclass(frozen=True)
@@ -316,7 +316,7 @@ class CodeModeAgent:
         Raises:
             InvalidRequest: an argument is invalid.
         """
-        root = default_journal_root() if journal_root is None else Path(journal_root)
+        root = default_journal_root() if journal_root is None else local_path(journal_root)
         tracker = RunTracker(CodeRun(self.name, self._max_cost), *([on_event] if on_event else []))
         if isinstance(frames, Mapping):
             frames = await all_fetched(frames)
@@ -406,6 +406,8 @@ class CodeModeAgent:
         notes = journal.take_notes()
         for note in notes:
             tracker(Noticed(note))
+        if error is not None:
+            await offer_others(error, tracker)
         tracker(finished)
         run = tracker.run.apply(finished, tracker.stop())
         return AgentResult(
@@ -484,7 +486,7 @@ async def _alone(journal: ConversationJournal, run_id: str, emit: Emit) -> Async
         yield False
         return
     lock = await background.call_blocking(lambda: lock_of(cache_folder(), journal.root, journal.name, run_id))
-    async with hold_lock(lock, lambda: emit(Noticed(_ELSEWHERE.format(holder=holder_words(lock))))) as held:
+    async with hold_lock(lock, lambda words: emit(WaitsForRun(words))) as held:
         yield held or not file_locks.SUPPORTED
 
 
@@ -498,7 +500,7 @@ def _texts(skills: Iterable[str | os.PathLike[str]]) -> list[str]:
             texts.append(check.text("skills", skill))
             continue
         try:
-            texts.append(Path(skill).expanduser().read_text(encoding="utf-8"))
+            texts.append(local_path(skill).expanduser().read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError) as error:
             raise InvalidRequest(f"skills: {Path(skill)} cannot be read.", why=f"{error}.") from None
     return texts

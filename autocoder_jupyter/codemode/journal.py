@@ -134,6 +134,7 @@ class ConversationJournal(RunJournal):
                     why="The cache folder cannot be written, or its file system has no locks.",
                 )
             with self._lock:
+                self._begin_file(self._run)
                 self._run.append_or_raise(self.FILE, line_of({"kind": "begun", "key": key}))
         self._mine.add(key)
         self._outcomes[key] = RecordedOutcome(known=False)

@@ -231,9 +231,10 @@ class Frame:
     def sort(self, by: str | Sequence[str], descending: bool = False) -> Frame:
         """The rows sorted by one or more columns. The sort is stable; missing values come last."""
         names = self._columns(by)
-        is_descending = bool(descending)
+        if not isinstance(descending, bool):
+            raise ValueError(f"descending must be True or False, for all columns, not {descending!r:.100}")
         return self._made(
-            "sort", [names, is_descending], lambda table: operations.ordered(table, names, is_descending), names
+            "sort", [names, descending], lambda table: operations.ordered(table, names, descending), names
         )
 
     def aggregate(self, figures: dict[str, Any], by: str | Sequence[str] = ()) -> Frame:

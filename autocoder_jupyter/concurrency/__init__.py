@@ -4,6 +4,7 @@ It may import `untrusted` and what is below it.
 
 - `background`: daemon threads for blocking work, the thread with the event loop, and waiting for both
 - `awaited`: the progress of work for which a caller waits
+- `spare_time`: work for which nobody waits
 - `syncified`: methods with an async form, `f()` and `f.aio()`
 - `file_locks`, `cache_folder`: locks between processes, and the folder that all kernels share
 
@@ -26,6 +27,7 @@ The work of the threads of `start_thread`:
 | `autocode-call` | one call | a blocking call that the loop awaits (`background.call_blocking`) |
 | `autocode-side` | one call | a call of one of two solutions that are compared |
 | `autocode-copy` | one step of a large answer | copies the second half of it from the memory of a child |
+| `autocode-complete` | once | begins to complete evidence in spare time |
 | `autocode-card`, `-result` | one run | draw the newest state of a card; show a result that was waited for |
 | `autocode-prepare` | once | has the model client imported while a user types, its tokenizer while a model answers |
 | `autocode-models` | with a process | reads what the process of models sends |

@@ -4,7 +4,7 @@ It may import `redaction`, `types`, `codec` and what else is below it, but nothi
 
 - `capture`, `sources`, `sampling`: private copies of samples; tables whose rows are not in memory, and samples of them
 - `profile`, `column_profile`, `text_formats`, `sample`, `keys`: what is found out about a table and its columns
-- `files`, `readers`: files and folders, and files as tables of a call
+- `files`, `readers`, `dialects`: files and folders, files as tables of a call, and files of text
 - `context`, `rendering`, `withheld`, `tokens`: the text for the model, of limited length, without withheld columns
 - `constraints`, `checks`, `schema`: constraints as conditions, and the schema of a sample
 - `crossing`: what of a table cannot go into a sandbox, and is left out

@@ -6,7 +6,6 @@ Tables of other libraries are converted to pandas without loss, and back.
 from __future__ import annotations
 
 import copy
-import re
 import threading
 import weakref
 from collections.abc import Iterable, Mapping
@@ -365,8 +364,6 @@ def with_absolute_path(value: File | Dir) -> File | Dir:
     if path.exists():
         raise InvalidRequest(f"{path} is neither a plain file nor a folder.")
     hint = "" if path.is_absolute() else f"It is looked for in {working_folder()}."
-    if re.match(r"[A-Za-z][\w+.-]+:/", str(path)):
-        hint = "Addresses are not opened. Download it first, and pass the path of the file."
     raise InvalidRequest(f"{path} does not exist.", hint=hint)
 
 

@@ -18,11 +18,11 @@ from autocoder_jupyter.data.text_formats import (
     cell_text,
     examined,
     is_null,
-    number_text,
     percent,
     shorten,
     with_share,
 )
+from autocoder_jupyter.view.numbers import number_text
 
 # Cells that are lists, dicts or of several types
 
@@ -203,6 +203,8 @@ def dtype_name(dtype: Any) -> str:
     """The name of a dtype as pandas writes it, but without the fill value of a sparse one, which is a value."""
     if isinstance(dtype, np.dtype):
         return _numpy_name(dtype)
+    if getattr(dtype, "storage", "") == "pyarrow_numpy":
+        return "str"  # what pandas 2.2 has of the dtype with this name
     return f"Sparse[{dtype.subtype}]" if isinstance(dtype, pd.SparseDtype) else str(dtype)
 
 

@@ -181,15 +181,34 @@ def conversions(
     """
     columns = plain_shape(frame)["columns"]
     found = []
+    lines = dict(column_conversions(frame, shape, reads, sample))
     for change in _changed(columns, expected_shape(shape, columns, reads), frame):
         column, place = frame.iloc[:, change.place], f"{name}[{change.literal}]"
         if (system := _SYSTEM.fullmatch(change.before)) is not None:
             if str(column.dtype) == "geometry" and column.array.crs is not None:
                 found.append(f'{name} = {name}.to_crs("{system[1]}")')
             continue
+        if change.literal in lines:
+            found.append(f"{place} = {lines[change.literal].replace('{}', place)}")
+    return found
+
+
+def column_conversions(
+    frame: pd.DataFrame, shape: Mapping[str, Any], reads: ColumnsRead, sample: pd.DataFrame | None
+) -> list[tuple[str, str]]:
+    """Code that converts columns with another dtype, each by the literal of its column, which stands for `{}` in it.
+
+    Args: as those of `conversions`.
+    """
+    columns = plain_shape(frame)["columns"]
+    found = []
+    for change in _changed(columns, expected_shape(shape, columns, reads), frame):
+        if _SYSTEM.fullmatch(change.before) is not None:
+            continue
+        column = frame.iloc[:, change.place]
         line = next((made for made in _candidates(column, change) if _holds(made, column, change, sample)), None)
         if line is not None:
-            found.append(f"{place} = {line.code.replace('{}', place)}")
+            found.append((change.literal, line.code))
     return found
 
 
@@ -527,7 +546,7 @@ def restored(column: pd.Series[Any], dtype: str, record: Any = None, kind: Any =
     """The column with the recorded dtype if no value changes by that, else the column itself."""
     if isinstance(record, Mapping):
         return with_categories(column, record)
-    if str(column.dtype) == dtype or not _NAME.fullmatch(dtype):
+    if dtype_name(column.dtype) == dtype or not _NAME.fullmatch(dtype):
         return column
     if dtype == "object" and kind != "string" and family(str(column.dtype)) == "text":
         return column
@@ -535,10 +554,26 @@ def restored(column: pd.Series[Any], dtype: str, record: Any = None, kind: Any =
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            made = plain.astype(pd.api.types.pandas_dtype(dtype))
+            made = plain.astype(dtype_named(dtype))
             return made if _is_equal(plain, made) else column
     except Exception:  # of a library that has no such dtype, or a value that cannot be converted
         return column
+
+
+def dtype_named(name: str) -> Any:
+    """The dtype with this name. Before pandas 3, `str` is a dtype of numpy, and that of pandas has another name.
+
+    Raises:
+        TypeError, ImportError: this pandas has none.
+    """
+    found = pd.api.types.pandas_dtype(name)
+    if name != "str" or isinstance(found, pd.StringDtype):
+        return found
+    make: Any = pd.StringDtype
+    try:
+        return make(na_value=float("nan"))
+    except TypeError:  # before pandas 2.3
+        return make("pyarrow_numpy")
 
 
 _ALIKE = {("int", "float"), ("float", "int"), ("text", "object"), ("object", "text"), ("object", "bool")}

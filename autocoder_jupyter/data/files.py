@@ -16,8 +16,7 @@ from typing import Any
 
 import pandas as pd
 
-from autocoder_jupyter.data.profile import FrameProfile, profile_frame
-from autocoder_jupyter.data.readers import (
+from autocoder_jupyter.data.dialects import (
     DELIMITED_SUFFIXES,
     HEAD_BYTES,
     compression_of,
@@ -28,13 +27,14 @@ from autocoder_jupyter.data.readers import (
     not_numbers,
     read_call,
     read_head,
-    require_moderate,
     sniff,
 )
+from autocoder_jupyter.data.profile import FrameProfile, profile_frame
 from autocoder_jupyter.data.rendering import Rendered, TableText, TableView, cost, neutral
 from autocoder_jupyter.data.sample import mentioned, sample_rows
+from autocoder_jupyter.data.table_formats import format_of
 from autocoder_jupyter.data.text_formats import RAW_CHARACTERS, shorten
-from autocoder_jupyter.data.workbooks import read_sheets
+from autocoder_jupyter.data.workbooks import read_sheets, require_moderate
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.redaction.masking import FilePlaceholders, Masker, suffixes_of
 from autocoder_jupyter.request import Share
@@ -104,6 +104,7 @@ class DirProfile:
     Args:
         entries: relative paths and sizes of its files, sorted.
         examples: the description of the first file of each data format.
+        table: the format of the table that it is, if a log says which of its files count; else "".
     """
 
     name: str
@@ -111,6 +112,7 @@ class DirProfile:
     complete: bool
     suffixes: tuple[tuple[str, int], ...]
     examples: tuple[tuple[str, FileProfile], ...]
+    table: str = ""
 
 
 def describe_path(value: File | Dir, request: str = "") -> FileProfile | DirProfile:
@@ -453,7 +455,8 @@ def _describe_dir(path: Path, request: str) -> DirProfile:
     for suffix, _ in ranked[:3]:
         first = next(name for name, _ in entries if (Path(name).suffix.lower() or "(none)") == suffix)
         examples.append((first, describe_file(path / first, request)))
-    return DirProfile(path.name, tuple(entries), len(found) <= DIR_ENTRIES, tuple(ranked), tuple(examples))
+    is_complete = len(found) <= DIR_ENTRIES
+    return DirProfile(path.name, tuple(entries), is_complete, tuple(ranked), tuple(examples), format_of(path))
 
 
 def _walk(path: Path) -> Iterable[Path]:
@@ -537,6 +540,8 @@ class PathText:
         count = f"{len(profile.entries)} files" if profile.complete else f"more than {len(profile.entries)} files"
         kinds = ", ".join(f"{self._suffix(suffix)} ×{number}" for suffix, number in profile.suffixes[:10])
         head = [f"folder, {count}, {total} bytes" + (f": {kinds}" if kinds else "")]
+        if profile.table:
+            head.append(f"a table of {profile.table}: its log says which files count; others were removed or replaced")
         listed = [f"{self._name(name)} {size}" for name, size in profile.entries[:_LISTED]]
         if len(profile.entries) > _LISTED:
             listed.append(f"and {len(profile.entries) - _LISTED} more")

@@ -23,6 +23,11 @@ JSON_COLUMNS = 20_000
 _BATCH_BYTES = 1 << 20
 """Bytes of lines that are parsed together."""
 
+_LINE_BYTES = 1 << 26
+_PIECE_BYTES = 1 << 24
+_PIECE_ROWS = 1 << 16
+"""A line, and a piece of a file, has at most about so many bytes or rows."""
+
 _PIECE_VALUES = 100_000
 """Values that pandas gets at once."""
 
@@ -38,6 +43,27 @@ def read_json(file: IO[bytes], *, lines: bool) -> pd.DataFrame:
     if data[:_BATCH_BYTES].lstrip()[:1] == b"[":
         return _of_rows(entries(data, allowance))
     return _of_columns(parse(data, allowance))
+
+
+def read_lines(file: IO[bytes]) -> Iterator[pd.DataFrame]:
+    """The table in a file of JSON lines, in pieces with the names and dtypes of their own rows; at least one."""
+    rest, rows, size = b"", [], 0
+    is_first = is_begin = True
+    while True:
+        data = file.read(_BATCH_BYTES)
+        if is_begin:
+            data, is_begin = data.removeprefix(b"\xef\xbb\xbf"), False
+        whole, newline, rest = (rest + data).rpartition(b"\n") if data else (rest, b"", b"")
+        if len(rest) > _LINE_BYTES:
+            raise ValueError(f"a line is longer than {_LINE_BYTES // 2**20} MiB")
+        for part in _of_lines(whole + newline, Allowance(JSON_CONTAINERS, MOST_CELLS)):
+            rows += part
+        size += len(whole)
+        if (not data and (rows or is_first)) or size >= _PIECE_BYTES or len(rows) >= _PIECE_ROWS:
+            yield _of_rows(iter([rows]))
+            rows, size, is_first = [], 0, False
+        if not data:
+            return
 
 
 def _of_lines(data: bytes, allowance: Allowance) -> Iterator[list[Any]]:
@@ -64,7 +90,10 @@ def _of_rows(parts: Iterator[list[Any]]) -> pd.DataFrame:
                 column += [None] * (count - len(column))
                 column.append(value)
             count += 1
-            _require_size(count, len(columns))
+            if _is_too_large(count, size := len(columns)):
+                while columns:
+                    columns.popitem()  # one at a time: freeing all of them at once would block the other threads
+                _require_size(count, size)
     for column in columns.values():
         column += [None] * (count - len(column))
     return _frame_of(columns, pd.RangeIndex(count))
@@ -90,8 +119,12 @@ def _of_columns(table: Any) -> pd.DataFrame:
     )
 
 
+def _is_too_large(rows: int, columns: int) -> bool:
+    return columns > JSON_COLUMNS or rows * columns > MOST_CELLS
+
+
 def _require_size(rows: int, columns: int) -> None:
-    if columns > JSON_COLUMNS or rows * columns > MOST_CELLS:
+    if _is_too_large(rows, columns):
         raise ValueError(f"it has more than {JSON_COLUMNS:,} columns, or {MOST_CELLS:,} cells")
 
 

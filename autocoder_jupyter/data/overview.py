@@ -6,8 +6,6 @@ The text for the model is limited by tokens; these are limited by the size of a 
 from __future__ import annotations
 
 import decimal
-import math
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -29,7 +27,6 @@ from autocoder_jupyter.data.text_formats import (
     cell_text,
     is_null,
     label_literal,
-    number_text,
     shorten,
 )
 from autocoder_jupyter.errors import AutocodeError
@@ -39,6 +36,7 @@ from autocoder_jupyter.request import Share
 from autocoder_jupyter.types import Dir, Figure, File
 from autocoder_jupyter.types.records import Bar, ColumnOverview, Drawing, Excerpt, Glimpse, Overview
 from autocoder_jupyter.untrusted.charts import chart_place, why_not_drawn
+from autocoder_jupyter.view.numbers import alike, number_text, rounded
 
 # Overviews: each column with its main facts and a small chart of its distribution
 
@@ -242,20 +240,9 @@ def _bars(values: npt.NDArray[np.float64], label: Callable[[float], str]) -> tup
 
 EXCERPT_ROWS = 10
 EXCERPT_COLUMNS = 20
-DIGITS = 6
-"""Significant digits of a number that is not in a column of numbers."""
-
-_LARGEST_DIGITS = 4
-"""Significant digits of the largest number of a column, if it has more than two decimals."""
-
-_MOST_DECIMALS = 8
-
 _MISSING = "–"
 _LEVELS = " / "
 """Between the labels of a heading of several levels."""
-
-_NUMBER = re.compile(r"-?\d{1,15}(\.\d+)?")
-_FLOAT = re.compile(r"-?\d+\.\d+(e[-+]\d+)?|-?\d+e[-+]\d+")
 
 Mask = Callable[[list[str]], list[str]]
 """Masks the texts of one column. It gets them before they are truncated, so that no part of a secret is missed."""
@@ -325,30 +312,8 @@ def _without_repetition(levels: list[list[str]]) -> list[list[str]]:
 def _readable(texts: list[str], mask: Mask, numeric: bool = False) -> list[str]:
     """The masked texts of a column, with numbers as a person reads them: those of a column have the same decimals."""
     masked = mask(texts)  # the exact texts are masked: a rounded number is not recognized
-    decimals = _decimals(texts) if numeric else None
-    return [_rounded(text, decimals) if text == before else text for text, before in zip(masked, texts, strict=True)]
-
-
-def _decimals(texts: list[str]) -> int | None:
-    """The decimals of all numbers of a column; None if they are of too different sizes for that."""
-    written = [text for text in texts if _NUMBER.fullmatch(text)]
-    needed = max((len(text.partition(".")[2]) for text in written), default=0)
-    sizes = [abs(float(text)) for text in written if float(text)]
-    if not sizes or any("e" in text for text in texts if _FLOAT.fullmatch(text)):
-        return None
-    shown = max(2, _LARGEST_DIGITS - 1 - math.floor(math.log10(max(sizes))))
-    while shown < needed and min(sizes) < 0.5 * 10**-shown:  # a number that is not zero does not look like it
-        shown += 1
-    return min(needed, shown) if shown <= _MOST_DECIMALS else None
-
-
-def _rounded(text: str, decimals: int | None = None) -> str:
-    if decimals is not None and _NUMBER.fullmatch(text):
-        return f"{float(text):.{decimals}f}" if decimals else text
-    if not _FLOAT.fullmatch(text):
-        return text
-    whole = len(text.lstrip("-").partition(".")[0])
-    return number_text(float(text), DIGITS if "e" in text else max(DIGITS, whole + 2))
+    readable = alike(texts) if numeric else map(rounded, texts)
+    return [one if text == before else text for one, text, before in zip(readable, masked, texts, strict=True)]
 
 
 def texts_of(column: pd.Series[Any], missing: str = _MISSING) -> list[str]:

@@ -19,13 +19,13 @@ from autocoder_jupyter.data.text_formats import (
     MISSING_WORDS,
     cell_text,
     label_literal,
-    number_text,
     percent,
     shorten,
 )
 from autocoder_jupyter.data.tokens import estimate_tokens
 from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.request import Share
+from autocoder_jupyter.view.numbers import number_text
 
 ROWS_SHARE = 0.12
 """Share of a table's budget for rows. Descriptions of columns are more informative per token."""

@@ -28,6 +28,7 @@ from autocoder_jupyter.data.sources import (
     require_readable,
 )
 from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.kinds.paths import local_path
 from autocoder_jupyter.types.records import Drawn
 from autocoder_jupyter.untrusted.visible import visible
 
@@ -126,7 +127,7 @@ class _Drawing:
     def _drawn(self, value: Any) -> pd.DataFrame:
         self.doing = "looks at its columns"
         if isinstance(value, str | PurePath):
-            value = parquet_dataset(Path(value))
+            value = parquet_dataset(local_path(value, "Pass a dataset of PyArrow, or a part of it as a DataFrame."))
         inner = native(value)
         engine = _usable(value, inner)
         self._interrupt = _interrupt_of(inner)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -16,6 +17,16 @@ from typing import Any
 import pandas as pd
 
 from autocoder_jupyter.data.sample import sample_positions
+from autocoder_jupyter.data.struct_fields import require_all_fields
+from autocoder_jupyter.data.table_formats import (
+    LOGS,
+    format_of,
+    iceberg_count,
+    iceberg_schema,
+    iceberg_tables,
+    opened_table,
+    require_no_log,
+)
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.untrusted.visible import visible
 
@@ -52,6 +63,8 @@ _KINDS = (
     LazyKind("ibis", "Scalar", ".as_table().to_pandas()"),
     LazyKind("pyarrow", "Dataset", f".head({FEW}).to_pandas()"),
     LazyKind("pyarrow", "RecordBatchReader", ".read_next_batch().to_pandas()"),
+    LazyKind("deltalake", "DeltaTable", f".to_pyarrow_dataset().head({FEW}).to_pandas()"),
+    LazyKind("pyiceberg", "Table", f".scan(limit={FEW}).to_pandas()"),
     LazyKind("dask", "DataFrame", f".head({FEW}, npartitions=-1)"),
     LazyKind("dask", "Series", f".head({FEW}, npartitions=-1)"),
     LazyKind("dask_expr", "DataFrame", f".head({FEW}, npartitions=-1)"),
@@ -100,6 +113,9 @@ def few_of(value: Any, name: str) -> str:
 MOST_ENTRIES = 100_000
 """Files and folders that are looked at."""
 
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+_WHOLE = re.compile(r"-?[0-9]{1,10}")
+
 _HIDDEN = (".", "_")
 """First characters of names that are not data, as for PyArrow and Spark: `_SUCCESS`, `_delta_log`."""
 
@@ -111,10 +127,36 @@ def parquet_dataset(path: Path) -> Any:
     files that the user did not mean, or to the folder itself. PyArrow would follow these: two of them in one folder
     have 2**40 paths, so the files are looked for here.
 
+    A folder with a table of Delta is a dataset of the files that count; one of Iceberg is a table of pyiceberg.
+
     Raises:
-        InvalidRequest: there are none, too many, or a link.
+        InvalidRequest: there are none, too many, or a link; or a table with a log is not read.
     """
     from pyarrow import fs
+
+    shown = visible(path.name or str(path))
+    if not (path.is_file() or path.is_dir()):
+        raise InvalidRequest(f"There is no file or folder {visible(str(path))!r}.")
+    if path.is_dir():
+        if (table := opened_table(path)) is not None:
+            return table
+        require_no_log(path)
+    path = path.resolve()
+    files = files_in(path, shown) if path.is_dir() else [str(path)]
+    if not files:
+        raise InvalidRequest(f"There are no Parquet files in {shown}.")
+    table = hive_dataset(fs.LocalFileSystem(), files, str(path) if path.is_dir() else "")
+    require_all_fields(table)
+    require_folders_agree(table)
+    return table
+
+
+def hive_dataset(filesystem: Any, files: list[str], base: str) -> Any:
+    """Parquet files as a dataset. Their folders below `base` may be named `year=2024`; "" for a single file.
+
+    A column that the first file stores too has the type that it has there.
+    """
+    import pyarrow
     from pyarrow.dataset import (
         FileSystemDatasetFactory,
         FileSystemFactoryOptions,
@@ -122,20 +164,105 @@ def parquet_dataset(path: Path) -> Any:
         ParquetFileFormat,
     )
 
-    shown = visible(path.name or str(path))
-    if not (path.is_file() or path.is_dir()):
-        raise InvalidRequest(f"There is no file or folder {visible(str(path))!r}.")
-    path = path.resolve()
-    files, options = [str(path)], FileSystemFactoryOptions()  # a file has the columns that are in it
-    if path.is_dir():
-        files = _files_in(path, shown)
-        options = FileSystemFactoryOptions(partition_base_dir=str(path), partitioning=HivePartitioning.discover())
-    if not files:
-        raise InvalidRequest(f"There are no Parquet files in {shown}.")
-    return FileSystemDatasetFactory(fs.LocalFileSystem(), files, ParquetFileFormat(), options).finish()
+    options, read = FileSystemFactoryOptions(), ParquetFileFormat()
+    if base:
+        found = HivePartitioning.discover()
+        folders = _values_of_folders(files, base)
+        stored = read.inspect(files[0], filesystem) if folders else pyarrow.schema([])
+        if folders.keys() & {*stored.names}:
+            types = {name: _type_of_folders(values) for name, values in folders.items()}
+            known = {name: _of_values(stored.field(name).type) for name in folders if name in stored.names}
+            types |= {name: kind for name, kind in known.items() if not pyarrow.types.is_null(kind)}
+            found = HivePartitioning(pyarrow.schema(list(types.items())))
+        options = FileSystemFactoryOptions(partition_base_dir=base, partitioning=found)
+    return FileSystemDatasetFactory(filesystem, files, read, options).finish()
 
 
-def _files_in(folder: Path, shown: str) -> list[str]:
+def _values_of_folders(files: Iterable[str], base: str) -> dict[str, set[str]]:
+    """The values that folders such as `year=2024` give, by their columns."""
+    values: dict[str, set[str]] = {}
+    for folder in {file.rpartition("/")[0] for file in files}:
+        for part in folder.removeprefix(base).split("/"):
+            name, sign, value = part.partition("=")
+            if sign:
+                values.setdefault(name, set()).add(value)
+    return values
+
+
+def _type_of_folders(values: Iterable[str]) -> Any:
+    """The type that PyArrow finds for these values."""
+    import pyarrow
+
+    numbers = [value for value in values if value != _NO_VALUE]
+    fits = all(_WHOLE.fullmatch(value) and -(2**31) <= int(value) < 2**31 for value in numbers)
+    return pyarrow.int32() if numbers and fits else pyarrow.string()
+
+
+def _of_values(kind: Any) -> Any:
+    from pyarrow import types
+
+    return kind.value_type if types.is_dictionary(kind) else kind
+
+
+def require_folders_agree(dataset: Any) -> None:
+    """Check that the files of a dataset that store the column of a folder have its value; see `require_folder_agrees`.
+
+    If the first file does not store one, the others are expected not to either.
+    """
+    from pyarrow.dataset import FileSystemDataset, get_partition_keys
+
+    if not isinstance(dataset, FileSystemDataset):
+        return
+    for number, fragment in enumerate(dataset.get_fragments()):
+        given = get_partition_keys(fragment.partition_expression)
+        if not number and not given.keys() & {*fragment.physical_schema.names}:
+            return
+        require_folder_agrees(fragment.path, fragment.filesystem, given)
+
+
+def require_folder_agrees(path: str, filesystem: Any, given: Mapping[str, Any]) -> None:
+    """Check that a Parquet file that stores the columns which its folders give has their values.
+
+    Raises:
+        InvalidRequest: it has another one.
+    """
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(path, filesystem=filesystem) as file:
+        for name in given.keys() & {*file.schema_arrow.names}:
+            if not all(_has_only(file, group, name, given[name]) for group in range(file.num_row_groups)):
+                shown = visible("/".join(path.split("/")[-2:]))
+                raise InvalidRequest(
+                    f"{shown} stores other values of {visible(name)!r} than its folder gives: "
+                    f"{visible(str(given[name]))[:60]!r}.",
+                    why="Nothing says which of them are right.",
+                    hint="Correct the folder or the file; or name the files by a glob, such as 'sales/*/*.parquet': "
+                    "then folders give no column.",
+                )
+
+
+def _has_only(file: Any, group: int, name: str, value: Any) -> bool:
+    """Whether a column has this value in each row of a row group. Its statistics mostly say so."""
+    import pyarrow
+    import pyarrow.compute as pc
+
+    described = file.metadata.row_group(group)
+    for place in range(described.num_columns):
+        column = described.column(place)
+        known = column.statistics if column.path_in_schema == name else None
+        if known is not None and known.has_min_max and known.min == known.max == value and not known.null_count:
+            return True
+    values = file.read_row_group(group, columns=[name]).column(name)
+    if value is None or values.null_count:
+        return bool(values.null_count == len(values) and value is None)
+    try:
+        plain = values.cast(_of_values(values.type))
+        return bool(pc.all(pc.equal(plain, pyarrow.scalar(value).cast(plain.type))).as_py() in (True, None))
+    except pyarrow.ArrowException:  # the value of the folder is none of this type
+        return False
+
+
+def files_in(folder: Path, shown: str) -> list[str]:
     """The files in a folder and its folders, sorted; what is neither file, folder nor link is left out."""
     found, folders, seen = [], [str(folder)], 0
     while folders:
@@ -147,6 +274,8 @@ def _files_in(folder: Path, shown: str) -> list[str]:
                         f"{shown} has more than {MOST_ENTRIES:,} files and folders.",
                         hint="Name a part of it, or a dataset of PyArrow that you made.",
                     )
+                if entry.name in LOGS and format_of(Path(entry.path).parent):
+                    require_no_log(Path(entry.path).parent)
                 if entry.name.startswith(_HIDDEN):
                     continue
                 if entry.is_symlink():
@@ -454,6 +583,26 @@ def _taken(batches: Iterable[Any], positions: Any) -> Iterator[Any]:
             return
 
 
+# Delta and Iceberg
+
+
+def _delta(value: Any) -> Any:
+    return value.to_pyarrow_dataset()
+
+
+def _first_iceberg(value: Any, rows: int) -> Rows:
+    for table in iceberg_tables(value):
+        yield table.slice(0, rows)
+        rows -= min(rows, table.num_rows)
+        if not rows:
+            return
+
+
+def _sample_iceberg(value: Any, wanted: int, of: int) -> tuple[Rows, bool]:
+    batches = (batch for table in iceberg_tables(value) for batch in table.to_batches(BATCH_ROWS))
+    return _taken(batches, sample_positions(of, wanted)), True
+
+
 # Dask
 
 
@@ -494,5 +643,12 @@ _ENGINES: dict[tuple[str, str], TableEngine] = {
     ("pyarrow", "Dataset"): TableEngine(
         lambda value: value.schema, lambda value: int(value.count_rows()), _first_dataset, _sample_dataset
     ),
+    ("deltalake", "DeltaTable"): TableEngine(
+        lambda value: _delta(value).schema,
+        lambda value: int(_delta(value).count_rows()),
+        lambda value, rows: _first_dataset(_delta(value), rows),
+        lambda value, wanted, of: _sample_dataset(_delta(value), wanted, of),
+    ),
+    ("pyiceberg", "Table"): TableEngine(iceberg_schema, iceberg_count, _first_iceberg, _sample_iceberg),
     ("dask", "DataFrame"): TableEngine(_schema_dask, len, _first_dask, _sample_dask, in_calls=False),
 }

@@ -20,6 +20,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from autocoder_jupyter.view.numbers import number_text
+
 # Formats of a text column: dates, numbers with signs and separators, ids, blanks, case
 
 _MAX_LENGTH = 64
@@ -377,16 +379,6 @@ def shorten(text: str, limit: int) -> str:
     before = _CUT.search(text)
     missing = len(text) - limit if before is None else before.start() - limit + int(before.group(1))
     return f"{text[:limit]}…(+{missing})" if missing > 0 else text
-
-
-def number_text(value: float, digits: int = 12) -> str:
-    """A number with `digits` significant digits, but never fewer than its integer part has."""
-    if not math.isfinite(value):
-        return str(float(value))
-    if value == int(value) and abs(value) < 1e15:
-        return str(int(value))
-    whole = len(str(int(abs(value)))) if abs(value) < 1e15 else 0
-    return format(float(value), f".{max(digits, whole)}g")
 
 
 def time_text(value: Any) -> str:

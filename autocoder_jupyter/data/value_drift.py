@@ -347,7 +347,7 @@ class _Comparison:
 
     def _missing(self) -> Iterator[ColumnDrift]:
         now, then = self._seen.missing_share, self._then.missing
-        if _differ(then, self._compared, now, self._seen.rows):
+        if differ(then, self._compared, now, self._seen.rows):
             yield self._drift("missing", f"is missing in {percent(now)} of the rows; recorded: {percent(then)}.")
 
     def _repeats(self) -> Iterator[ColumnDrift]:
@@ -364,7 +364,7 @@ class _Comparison:
         count = len(present)
         if then.kind == "number" and then.zeros is not None:
             zeros = float(np.mean(present == 0))
-            if _differ(then.zeros, self._count_then, zeros, count):
+            if differ(then.zeros, self._count_then, zeros, count):
                 words = f"is 0 in {percent(zeros)} of the rows; recorded: {percent(then.zeros)}."
                 found.append(self._drift("zeros", words))
         found += self._outside()
@@ -430,9 +430,9 @@ class _Comparison:
             )
 
 
-def _differ(then: float, count_then: int, now: float, count_now: int) -> bool:
-    """Whether two shares differ, by the test of two proportions, and by 5 points."""
-    if abs(now - then) < LARGE_SHARE:
+def differ(then: float, count_then: int, now: float, count_now: int, least: float = LARGE_SHARE) -> bool:
+    """Whether two shares differ, by the test of two proportions, and by `least`."""
+    if abs(now - then) < least:
         return False
     pooled = (then * count_then + now * count_now) / (count_then + count_now)
     spread = math.sqrt(pooled * (1 - pooled) * (1 / count_then + 1 / count_now))

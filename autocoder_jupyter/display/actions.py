@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from autocoder_jupyter.display.inspector.form import call_line
+from autocoder_jupyter.display.calls import call_line
 from autocoder_jupyter.display.verified import OFFER, can_be_checked
 from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.run.function_run import FunctionRun
+from autocoder_jupyter.run.of_report import open_questions
 from autocoder_jupyter.settings.config import RECORDS
 from autocoder_jupyter.untrusted.visible import visible
 from autocoder_jupyter.view.document import Beside, Row, Span, line
@@ -60,7 +61,15 @@ def _ready(state: _State) -> bool:
 
 
 def _not_ready(state: _State) -> bool:
-    return state.finished and state.phase != "ready"
+    return state.finished and state.phase != "ready" and not state.asks_model
+
+
+def _asks_model(state: _State) -> bool:
+    return state.asks_model
+
+
+def _asks(state: _State) -> bool:
+    return isinstance(state, FunctionRun) and state.phase == "ready" and bool(open_questions(state))
 
 
 def _can_be_called(state: _State) -> bool:
@@ -87,11 +96,13 @@ ACTIONS = (
     Action("cancel", lambda state: not state.finished, "Cancel"),
     Action("approve", lambda state: bool(state.approval)),
     Action("decline", lambda state: bool(state.approval)),
+    Action("keep", _asks),
     Action("call", _can_be_called, "Run"),
     Action("insert-call", _can_be_called, "Insert call"),
     Action("retry", _finished, "Retry", _not_ready),
     Action("edit-request", _always, "Edit the request", _not_ready),
     Action("edit-code", _ended_function, "Edit the code", _has_an_attempt),
+    Action("choose-model", _asks_model),
     Action("raise-limit", lambda state: bool(limit_flag(state)), "Raise the limit"),
     Action("inspect", _always, "Inspect", _ready),
     Action("check-split", can_be_checked, OFFER),
@@ -140,10 +151,27 @@ WORDS = "autocode-words"
 """Our lab extension hides it where it has the buttons."""
 
 
-def approval_row(name: str, *, is_asked: bool) -> Row:
+def approval_row(state: _State) -> Row:
     """How to approve without our buttons; empty if nothing is asked."""
-    how = f"Allow it with %autocode approve {name}, refuse it with %autocode decline {name}."
-    return Row("Answer", (line(how),) if is_asked else (), prefix="", kind=WORDS)
+    how = f"Allow it with {typed_consent(state)}, refuse it with %autocode reply {state.name} no."
+    return Row("Answer", (line(how),) if state.consent else (), prefix="", kind=WORDS)
+
+
+def typed_consent(state: _State) -> str:
+    """The line that allows what a run waits for. It names that, so that it allows nothing else."""
+    return f"%autocode reply {state.name} yes {' '.join(state.consent)}"
+
+
+def model_row(state: _State) -> Row:
+    """The models that can be asked instead, and how to choose one without our form; empty if none is asked for."""
+    if not state.asks_model:
+        return Row("Which model", ())
+    named = [
+        line(*([Span(f"-m {offer.models[0]}", "code")] if offer.models and not offer.api_base else []), offer.text)
+        for offer in state.offers or ()
+    ]
+    setup = line(Span("%autocode setup", "code"), Span("asks for model and key, and tries them", "muted"))
+    return Row("Which model", (*named, setup), prefix="", kind=WORDS)
 
 
 def next_steps(state: FunctionRun) -> Row:
@@ -156,7 +184,8 @@ def _steps(state: FunctionRun) -> Iterator[tuple[str, str]]:
     name, plan, offered = state.name, state.plan, buttons(state)
     if "call" in offered:
         if plan:
-            yield call_line(name, plan.inputs, [spec.name for spec in plan.inputs]), "runs it"
+            same = {spec.name: spec.name for spec in plan.inputs if spec.name.isidentifier()}
+            yield call_line(name, plan.inputs, same), "runs it"
         yield f"%autocode insert {name}", "copies its code into a new cell"
     if "check-split" in offered:
         yield f"{name}.split", "checks how it may be split, for large tables"
@@ -196,7 +225,7 @@ def question_lines(questions: Sequence[PlanQuestion], name: str) -> Iterator[str
         for place, option in enumerate(question.options, 1):
             yield f"      {place}  {option}{'  (as planned)' if option == question.assumed else ''}"
     if questions:
-        yield f"Answer by number or in your own words: %autocode answer {name} {' '.join('1' for _ in questions)}"
+        yield f"Answer by number or in your own words: %autocode reply {name} {' '.join('1' for _ in questions)}"
 
 
 class QuestionForm:

@@ -7,14 +7,25 @@ is updated only after an event.
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 from autocoder_jupyter.display import folds, parts
-from autocoder_jupyter.display.actions import ASKED, approval_row, next_steps, question_lines
+from autocoder_jupyter.display.actions import ASKED, WORDS, approval_row, model_row, next_steps, question_lines
 from autocoder_jupyter.display.folds import folded_sections, shorter_forms
 from autocoder_jupyter.display.outputs import output_blocks
-from autocoder_jupyter.display.parts import PHASE_TITLES, PHASE_TONES, change_blocks, reason_of, waits_for
-from autocoder_jupyter.display.verified import opinion_blocks, split_blocks, verified_blocks
+from autocoder_jupyter.display.parts import PHASE_TITLES, PHASE_TONES, WHICH_MODEL, change_blocks, reason_of, waits_for
+from autocoder_jupyter.display.verified import opinion_blocks, question_blocks, split_blocks, verified_blocks
 from autocoder_jupyter.run.function_run import FunctionRun, StageState
-from autocoder_jupyter.run.of_report import SECOND
+from autocoder_jupyter.run.of_report import (
+    NOT_FULLY_CHECKED,
+    READY,
+    SECOND,
+    SUBJECTS,
+    WITH_QUESTION,
+    Subject,
+    open_questions,
+    verified_run,
+)
 from autocoder_jupyter.types.records import STAGES, StageName
 from autocoder_jupyter.view.amounts import clock, counted, duration, spending
 from autocoder_jupyter.view.document import (
@@ -36,6 +47,9 @@ REASON_CHARACTERS = 2_000
 MOST_DIFFERENCES = 8
 """Sentences about the data that the card shows."""
 
+READY_TONES: dict[str, Tone] = {READY: "good", WITH_QUESTION: "warn", NOT_FULLY_CHECKED: "quiet"}
+"""The colours of the verdicts."""
+
 _UNSOLVED = ("failed", "over_budget")
 _HAS_FAILURES = (*_UNSOLVED, "running", "waiting", "cancelled")
 """Phases in which the row *Failed* shows what failed in the last attempt."""
@@ -43,6 +57,7 @@ _HAS_FAILURES = (*_UNSOLVED, "running", "waiting", "cancelled")
 
 def card(state: FunctionRun) -> Document:
     """The document. Untrusted text is cut; the parts that fold take the characters that are left."""
+    evidence = evidence_rows(state)
     return Document(
         state.name,
         title(state),
@@ -52,71 +67,107 @@ def card(state: FunctionRun) -> Document:
         last_step=f"last step at {clock(state.log[-1].at)}" if state.log and not state.finished else "",
         marks=_stages(state),
         status=(*_waits(state), *_beside(state)),
-        sections=(Section("", rows(state), folded=False), *folded_sections(state)),
-        shorter=shorter_forms(state),
+        sections=(Section("", rows(state), folded=False), *folded_sections(state, evidence)),
+        shorter=shorter_forms(state, evidence),
     )
 
 
-def rows(state: FunctionRun) -> tuple[Row, ...]:
-    """The rows. Those without content are not shown."""
-    plan, reason, refinable = state.plan, _reason(state), state.is_ready
+def rows(state: FunctionRun, *, in_full: bool = False) -> tuple[Row, ...]:
+    """What is seen first: what a person must decide, the result, and how far it is checked. Empty rows are not shown.
+
+    What else was found is in `evidence_rows`. `in_full`: with all assumptions.
+    """
+    reason, asked = _reason(state), _subjects(state)
     failed, best = _failures(state, reason), _best(state)
-    refines = state.name if refinable else ""
-    has_code = bool(state.solution) or state.phase not in _UNSOLVED
+    refines = state.name if state.is_current else ""
+    most = None if in_full else 0 if asked else parts.FIRST_WORDS
     return (
+        Row("Replaced", _replaced(state), prefix="", refines=state.name if state.replaced else ""),
         Row("Note", lines(map(clipped, state.notice)), prefix=""),
+        question_row(state),
         Row("Refine", lines([clipped(state.refinement, 600)])),
         Row("Questions", (*_approval(state), *_questions(state)), prefix="", kind=ASKED if state.questions else ""),
-        approval_row(state.name, is_asked=bool(state.approval)),
+        approval_row(state),
         Row("Answers", lines(map(clipped, state.replies)), prefix="answered"),
         Row("Status", lines(_waits(state)), prefix=""),
-        Row("Agent", folds.agent_blocks(state)),
+        Row("Agent", () if state.finished else folds.agent_blocks(state)),
         Row("Reason", (*_paragraphs(reason), *(() if failed else best)), prefix=""),
+        model_row(state),
         Row("Failed", (*failed, *(best if failed else ()))),
-        Row("Keep it", _keeping(state)),
+        Row("New name", _keeping(state)),
         Row("Last good", lines([_last_good(state)]), prefix=""),
-        Row("Verified", verified_blocks(state), prefix=""),
-        Row("Your tests", _own(state)),
-        Row("Passed", parts.passed_blocks(state.evidence)),
-        Row("Split", split_blocks(state), prefix=""),
-        Row("Warnings", parts.warnings(state.evidence, state.trace), prefix=""),
         Row("New version", (*lines([clipped(_why(state), 600)]), *_offer(state)), prefix="new version"),
-        Row("Sample", lines(map(clipped, _samples(state))), prefix=""),
-        Row("Data", _differences(state), prefix="data"),
-        Row("Description", lines([clipped(plan.description, 600)] if plan else [])),
-        Row("Call", lines([clipped(signature(state), 600)], "signature"), prefix=""),
-        Row("Outputs", (*_not_verified(state), *_outputs(state)), prefix=""),
-        Row("Assumptions", parts.assumptions(plan, can_change=refinable), prefix="assumes", refines=refines),
-        Row("Second opinion", opinion_blocks(refines, state.second_opinion)),
         Row("Changes", _changes(state), prefix=""),
-        Row("Written by", lines([clipped(state.writer, 600)]) if has_code else (), prefix="written by"),
-        Row("Sandbox", parts.sandbox_blocks(state.sandbox) if has_code else ()),
-        Row("", (line(Button("Refine")),) if refinable else (), only="html", refines=refines),
+        Row("Sample", lines(map(clipped, _samples(state))), prefix=""),
+        Row("Outputs", (*_not_verified(state), *_outputs(state)), prefix=""),
+        Row("Rows used", parts.rows_used(state.evidence), prefix="rows used"),
+        Row(
+            "Read as",
+            parts.assumptions(state.plan, state.evidence, can_change=state.is_current, most=most),
+            prefix="read as",
+            refines=refines,
+        ),
+        Row("Verified", verified_blocks(state), prefix=""),
+        Row("Split", split_blocks(state), prefix=""),
+        Row("", (line(Button("Refine")),) if state.is_current else (), only="html", refines=refines),
         next_steps(state),
     )
 
 
+def evidence_rows(state: FunctionRun) -> tuple[Row, ...]:
+    """What was found, but for what `rows` asks about."""
+    asked = _subjects(state)
+    refines = state.name if state.is_current else ""
+    return (
+        Row("Your tests", _own(state)),
+        Row("Warnings", parts.warnings(state.evidence, state.trace, asked)),
+        Row("Data", () if "data" in asked else _differences(state)),
+        Row(
+            "Second opinion",
+            opinion_blocks(refines, state.second_opinion, state.outputs, is_asked="second opinion" in asked),
+        ),
+    )
+
+
+def _subjects(state: FunctionRun) -> Set[Subject]:
+    """What is asked about."""
+    return {question.about for question in open_questions(state)}
+
+
+def _replaced(state: FunctionRun) -> tuple[Block, ...]:
+    """By what, with a button that shows the cell."""
+    if not state.replaced:
+        return ()
+    return (line(Span(clipped(state.replaced, 600), "warn"), Button("Show it", "autocode-reveal")),)
+
+
 def title(state: FunctionRun) -> str:
     """The state in a few words."""
+    if state.replaced:
+        return "Replaced"
     if state.is_ready:
-        has_changed = state.evidence is not None and parts.has_changed_tests(state.evidence, state.trace)
-        is_empty = state.evidence is not None and bool(state.evidence.remarks)
-        warnings = (
-            "look at the outputs" if is_empty else "",
-            "with changed tests" if has_changed else "",
-            "over its budget" if state.reason else "",
-            "on data that differ" if state.drift else "",
-        )
-        return ", ".join(("Ready", *filter(None, warnings)))
+        return verified_run(state).headline
     if state.phase == "running":
         return STAGES[state.stage].doing if state.stage else "Starting"
+    if _asks_for_rename(state):
+        return "Renamed?"
+    if state.asks_model:
+        return WHICH_MODEL
     return "Waiting for your answers" if state.questions else PHASE_TITLES[state.phase]
 
 
 def tone(state: FunctionRun) -> Tone:
-    """The colour of the state. A ready result with a warning is not green."""
-    phase = "ready" if state.is_ready else state.phase
-    return "warn" if phase == "ready" and title(state) != "Ready" else PHASE_TONES[phase]
+    """The colour of the state. Of what can be used, only what is fully checked is green."""
+    if state.replaced:
+        return "quiet"
+    if _asks_for_rename(state) or state.asks_model:
+        return "warn"
+    return READY_TONES[title(state)] if state.is_ready else PHASE_TONES[state.phase]
+
+
+def _asks_for_rename(state: FunctionRun) -> bool:
+    """Whether the function is there and only a column or an input seems to have another name."""
+    return state.phase == "failed" and bool(state.option)
 
 
 def facts(state: FunctionRun) -> tuple[str, ...]:
@@ -134,11 +185,6 @@ def facts(state: FunctionRun) -> tuple[str, ...]:
         "slower than usual" if state.is_slow else "",
     )
     return tuple(fact for fact in found if fact)
-
-
-def signature(state: FunctionRun) -> str:
-    """How to call the function; "" before the interface is known."""
-    return parts.signature(state.name, state.plan.inputs, state.plan.outputs) if state.plan else ""
 
 
 def _tests(state: FunctionRun) -> str:
@@ -171,7 +217,7 @@ def _attempts(state: FunctionRun) -> str:
 
 def _waits(state: FunctionRun) -> tuple[str, ...]:
     """What it waits for."""
-    return (*waits_for(state.loading, state.faults), *((state.effort,) if state.effort and not state.finished else ()))
+    return (*waits_for(state, state.faults), *((state.effort,) if state.effort and not state.finished else ()))
 
 
 def _beside(state: FunctionRun) -> tuple[str, ...]:
@@ -212,7 +258,7 @@ def _paragraphs(reason: str) -> tuple[Line, ...]:
 def _stages(state: FunctionRun) -> tuple[Span, ...]:
     """Every stage in its place from the start; an optional one only when it is reached.
 
-    None if a ready run has only ticks: they say no more than its title.
+    None when it is ready, or no model was asked: the title and what is below it say more.
     """
     shown = []
     for stage, record in STAGES.items():
@@ -220,8 +266,7 @@ def _stages(state: FunctionRun) -> tuple[Span, ...]:
         if how is not None or not record.is_optional:
             mark, tone = _stage_mark(state, stage, how)
             shown.append(Span(f"{mark} {record.label}", tone, tip=how.detail if how else ""))
-    is_plain = state.phase == "ready" and all(span.text.startswith("✓") for span in shown)
-    return () if is_plain else tuple(shown)
+    return () if state.is_ready or state.asks_model else tuple(shown)
 
 
 def _stage_mark(state: FunctionRun, stage: StageName, how: StageState | None) -> tuple[str, Tone]:
@@ -263,6 +308,32 @@ def _questions(state: FunctionRun) -> tuple[Block, ...]:
 def _why(state: FunctionRun) -> str:
     """Why there is this version; "" if the row *Refine* says it."""
     return "" if state.refinement and state.why == f"refined: {state.refinement}" else state.why
+
+
+def question_row(state: FunctionRun) -> Row:
+    """What a person must decide, with its numbers, and how to keep the function as it is; empty if nothing is asked."""
+    asked = _subjects(state)
+    return Row("Question", _asked(state, asked) if asked else (), prefix="", refines=state.name if asked else "")
+
+
+def _asked(state: FunctionRun, asked: Set[Subject]) -> tuple[Block, ...]:
+    found: list[Block] = []
+    if "second opinion" in asked and state.second_opinion:
+        found += question_blocks(state.name, state.second_opinion, state.outputs)
+    if state.evidence is not None:
+        found += parts.warned(
+            words for about in SUBJECTS if about in asked for words in parts.findings(state.evidence, about)
+        )
+    if "data" in asked:
+        found += _differences(state)
+    if not state.finished:
+        return tuple(found)
+    typed = Row(
+        "",
+        (line(Span(f"%autocode reply {state.name} keep", "code"), Span("if it is right as it is", "muted")),),
+        kind=WORDS,
+    )
+    return (*found, line(Button("Keep it as it is", "autocode-keep")), typed)
 
 
 def _offer(state: FunctionRun) -> tuple[Block, ...]:

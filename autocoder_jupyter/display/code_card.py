@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from autocoder_jupyter.display.actions import approval_row
+from autocoder_jupyter.display.actions import approval_row, model_row
 from autocoder_jupyter.display.charts import chart_block
 from autocoder_jupyter.display.folds import ASKS, MARKS, RUNS
 from autocoder_jupyter.display.outputs import glimpse_blocks
-from autocoder_jupyter.display.parts import PHASE_TITLES, PHASE_TONES, reason_of, waits_for
-from autocoder_jupyter.display.strip import LINES, WAITING, WindowColumn, frame, newest, window
+from autocoder_jupyter.display.parts import PHASE_TITLES, PHASE_TONES, WHICH_MODEL, reason_of, waits_for
+from autocoder_jupyter.display.strip import LINES, WAITS, Strip, Tab, newest, strip, window
 from autocoder_jupyter.display.strip import line as window_line
 from autocoder_jupyter.display.strip import lines as window_lines
 from autocoder_jupyter.run import code_run
@@ -32,7 +32,7 @@ from autocoder_jupyter.view.document import (
     lines,
     muted,
 )
-from autocoder_jupyter.view.markup import Html, clipped
+from autocoder_jupyter.view.markup import clipped
 
 # The card
 
@@ -65,13 +65,14 @@ def card(state: CodeRun) -> Document:
     below = (
         Row("Status", lines(status), prefix=""),
         Row("Reason", lines(clipped(reason, 1_000).splitlines()), prefix=""),
+        model_row(state),
         Row("Answer", (Drawing(markdown_html(answer), answer),) if answer else (), prefix=""),
         Row("Value", glimpse_blocks(state.value) if state.value else (), prefix=""),
     )
     return Document(
         state.name,
         title(state),
-        PHASE_TONES[state.phase],
+        "warn" if state.asks_model else PHASE_TONES[state.phase],
         facts=tuple(_facts(state)),
         is_under_way=not state.finished,
         status=status,
@@ -92,6 +93,8 @@ def title(state: CodeRun) -> str:
     """The state in a few words."""
     if state.phase == "ready":
         return "Ready"
+    if state.asks_model:
+        return WHICH_MODEL
     if state.phase != "running":
         return PHASE_TITLES[state.phase]
     if state.under_way:
@@ -125,7 +128,7 @@ def call_line(call: ToolCall) -> str:
 
 
 def _status(state: CodeRun) -> tuple[str, ...]:
-    return waits_for(state.loading, [state.fault] if state.fault else [])
+    return waits_for(state, [state.fault] if state.fault else [])
 
 
 def _facts(state: CodeRun) -> Iterator[str]:
@@ -144,7 +147,7 @@ def _facts(state: CodeRun) -> Iterator[str]:
 
 
 def _question_rows(state: CodeRun) -> tuple[Row, ...]:
-    return Row("Questions", _questions(state), prefix=""), approval_row(state.name, is_asked=bool(state.waiting))
+    return Row("Questions", _questions(state), prefix=""), approval_row(state)
 
 
 def _questions(state: CodeRun) -> tuple[Block, ...]:
@@ -210,7 +213,7 @@ def _blocks(state: CodeRun) -> Iterator[Section]:
 
 def _shorter(state: CodeRun) -> Iterator[tuple[str, tuple[Block, ...]]]:
     """Shorter forms, the least important first. The newest block is the last to be shortened."""
-    yield SENT, (muted(f"%autocode preview {state.name} shows all of it."),)
+    yield SENT, (muted(f"%autocode show {state.name} --sent shows all of it."),)
     blocks = [(block_title(number, block), block) for number, block in enumerate(state.blocks, 1)][-MOST_BLOCKS:]
     *earlier, newest = blocks or [("", code_run.Block(0, ""))]
     yield from ((title, _brief(block)) for title, block in earlier)
@@ -242,31 +245,27 @@ def _what_failed(error: str | None) -> str:
 
 # The live part
 #
-# It has the clock, the answer or the running code, and the tool calls.
+# It has the answer or the running code, and the tool calls.
 
 
-def render_html(state: CodeRun) -> Html:
-    """The clock and the window, of the same height in every state."""
+def render(state: CodeRun) -> Strip:
+    """What the strip shows of an answer by code."""
     is_waiting = state.phase == "waiting"
-    return frame(_columns(state), state.progress, state.seconds, state.quiet, is_waiting=is_waiting)
+    return strip(_tabs(state), _words(state), state.progress, state.seconds, state.quiet, is_waiting=is_waiting)
 
 
-def _columns(state: CodeRun) -> list[WindowColumn]:
+def _words(state: CodeRun) -> tuple[str, ...]:
+    """What happens now, and what it waits for."""
     if state.waiting:
-        return [WAITING]
+        return (WAITS,)
+    silent = state.block is None and not state.tail
+    waits = waits_for(state, [state.fault] if state.fault else [])
+    return (title(state), *(waits or (("waiting for the model",) if silent else ())))
+
+
+def _tabs(state: CodeRun) -> list[Tab]:
+    if state.waiting:
+        return []
     calls = [window_line(f"{'◐' if call.outcome is None else '·'} {call.words}") for call in state.calls[-LINES:]]
-    listed = WindowColumn(f"{counted(len(state.calls), 'tool call')}", window_lines(calls)) if calls else None
-    return [_doing(state), *([listed] if listed else [])]
-
-
-def _doing(state: CodeRun) -> WindowColumn:
-    if state.block is not None:
-        return WindowColumn("Running code", window(newest(state.block.code)))
-    if state.tail:
-        return WindowColumn(
-            f"The answer, as the model writes it · {state.written:,} characters", window(newest(state.tail))
-        )
-    why = waits_for(state.loading, [state.fault] if state.fault else []) or ["Nothing has arrived yet."]
-    return WindowColumn(
-        "The answer, as the model writes it", window_lines(window_line(words, "muted") for words in why)
-    )
+    label, written = ("Answer", state.tail) if state.block is None else ("Code", state.block.code)
+    return [Tab(label, window(newest(written))), *([Tab("Calls", window_lines(calls))] if calls else [])]

@@ -13,8 +13,8 @@ from functools import cached_property, partial
 from typing import Any, Protocol
 
 from autocoder_jupyter.display.actions import QuestionForm
-from autocoder_jupyter.display.live import Shown, is_unverified, pictures_html, strip_html, widget_bundle
-from autocoder_jupyter.display.strip import LAST_HTML
+from autocoder_jupyter.display.live import Shown, is_unverified, pictures_html, strip_of, widget_bundle
+from autocoder_jupyter.display.strip import LAST_HTML, TABS
 from autocoder_jupyter.view.markup import EMPTY, Html, HtmlWidget, clipped, element, escape, html_output, html_widget
 
 FOLDED_SECONDS = 0.3
@@ -59,8 +59,18 @@ class Controls:
     def __init__(self, job: Controllable, state: Shown, *, for_page: bool = False) -> None:
         ipywidgets: Any = importlib.import_module("ipywidgets")
         self._job = job
-        self._live = html_widget(
-            strip_html(state), {"flex": "1 1 20em", "min_width": "0", "width": "auto", "margin": "0"}
+        shown, alone = strip_of(state), {"width": "auto", "margin": "0"}
+        self._now, self._live = (html_widget(part, alone) for part in (shown.now, shown.pane))
+        self._tabs = ipywidgets.ToggleButtons(
+            options=shown.labels,
+            tooltips=shown.labels,
+            style={"button_width": "auto"},
+            layout={"margin": "2px 0 0", "height": "30px", "overflow": "hidden"},  # the same with and without tabs
+        )
+        self._tabs.add_class(TABS)
+        self._pane = ipywidgets.VBox(
+            (self._now, self._tabs, self._live),
+            layout={"flex": "1 1 20em", "min_width": "0", "width": "auto", "overflow": "hidden"},
         )
         self._cancel = _button(
             ipywidgets, "Cancel", "", job.cancel, "20px 0 4px 10px"
@@ -71,7 +81,7 @@ class Controls:
         self._asked_at = 0.0
         self._decisions: tuple[Any, ...] = ()
         self._box = ipywidgets.HBox(
-            (self._live, self._cancel),  # on a narrow page below the window
+            (self._pane, self._cancel),  # on a narrow page below the window
             layout={
                 "max_width": "1312px",
                 "margin": "0 20px 0 0",
@@ -118,13 +128,18 @@ class Controls:
             return
         if state.finished:
             self._live.value = LAST_HTML
-            self._box.children = (self._live,)
+            self._pane.children = (self._live,)
+            self._box.children = (self._pane,)
             self._draw(EMPTY)  # the card has them now
             self._show_above(state)
             time.sleep(FOLDED_SECONDS)
             self.close()
             return
-        self._live.value = strip_html(state)
+        shown = strip_of(state)
+        self._now.value, self._live.value = shown.now, shown.pane
+        if shown.labels != tuple(self._tabs.options):
+            self._tabs.options = self._tabs.tooltips = shown.labels
+            self._tabs.index = 0 if shown.labels else None
         self._draw(pictures_html(state))
         self._show_decisions(state.question, state.asks)
         self._show_above(state)
@@ -182,7 +197,8 @@ class Controls:
             self._form.close()
         further = ("_mark", "_pictures", "_asks", "_buttons", "_consent")
         made = (vars(self)[name] for name in further if name in vars(self))
-        for widget in (*made, self._live, self._cancel, *self._decisions, self._box, self._strip):
+        parts = (self._now, self._tabs, self._live, self._pane, self._cancel, *self._decisions)
+        for widget in (*made, *parts, self._box, self._strip):
             widget.close()
 
 

@@ -18,6 +18,7 @@ from autocoder_jupyter.view.document import (
     Item,
     Items,
     Line,
+    Row,
     Section,
     Source,
     Span,
@@ -159,7 +160,7 @@ def agent_blocks(state: FunctionRun) -> tuple[Block, ...]:
     if state.finished:
         return (*lines(_summary(state, agent.trace)), *calls_block(denied(calls)))
     listed = calls_block(calls[-NEWEST:], (use for _, use in agent.under_way))
-    return (*_before(len(calls) - NEWEST, ", see Tool calls below"), *(listed or (muted("no tool call yet"),)))
+    return (*_before(len(calls) - NEWEST, ", see History below"), *(listed or (muted("no tool call yet"),)))
 
 
 def folded_calls(state: FunctionRun, most: int = MOST_FOLDED) -> tuple[Block, ...]:
@@ -184,60 +185,86 @@ def _summary(state: FunctionRun, trace: Trace) -> Iterator[str]:
 # Collapsible parts
 
 LAST_LINES = 12
-"""Lines of the log that are shown if the whole log is too long."""
+"""Lines of the log, and tool calls of an agent, that are shown if all of them are too long."""
 
-LAST_CALLS = 12
-"""Tool calls of an agent that are shown if all of them are too long."""
-
-CALLS = "Tool calls"
-CODE_CHANGES = "What changed in the code"
-SENT = "What was sent to the model"
+CODE, EVIDENCE, SENT, HISTORY = "Code", "Evidence", "Sent", "History"
+"""The titles of the parts."""
 
 
-def folded_sections(state: FunctionRun) -> tuple[Section, ...]:
+def folded_sections(state: FunctionRun, evidence: Sequence[Block]) -> tuple[Section, ...]:
     """All parts, in full. Only HTML has them: in a terminal `%autocode show` has each of them."""
-    code, tests = _titles(state)
-    full: dict[str, tuple[Block, ...]] = {
-        CALLS: folded_calls(state),
-        CODE_CHANGES: _code_changes(state),
-        code: (*_change(state), Source(state.solution, python=True)),
-        tests: (*_reported(state), Source(state.tests, python=True)),
-        "Plan": display_parts.plan_blocks(state.plan) if state.plan else (),
-        "Log": (Source(_log(state.log)),),
-        SENT: (Source(state.sent),),
-    }
+    full = {CODE: _code(state), EVIDENCE: _evidence(state, evidence), SENT: _sent(state), HISTORY: _history(state)}
     return tuple(Section(title, blocks, only="html") for title, blocks in full.items())
 
 
-def shorter_forms(state: FunctionRun) -> tuple[tuple[str, tuple[Block, ...]], ...]:
+def shorter_forms(state: FunctionRun, evidence: Sequence[Block]) -> tuple[tuple[str, tuple[Block, ...]], ...]:
     """Shorter forms of the parts, the least important first."""
-    code, tests = _titles(state)
-    reported = _reported(state)
     elsewhere = lines([f"Too long for a saved notebook: {state.name} as the last line of a cell shows it."], "muted")
+    first_line = Source(clipped(state.sent.partition("\n")[0])) if state.sent else None
     return (
-        (CODE_CHANGES, (muted(f"Too long for a saved notebook: %autocode show {state.name} compares them."),)),
-        (
-            SENT,
-            (Source(clipped(state.sent.partition("\n")[0])), muted(f"%autocode preview {state.name} shows all of it.")),
-        ),
-        ("Log", (Source(_log(_last(state.log))),)),
-        (CALLS, folded_calls(state, LAST_CALLS)),
-        (tests, (*reported, Source(state.tests))),
-        (code, (Source(state.solution, python=True),)),
-        (code, (Source(state.solution),)),
-        (tests, (*reported, *elsewhere)),
-        ("Plan", elsewhere),
-        (CALLS, elsewhere),
-        (code, elsewhere),
-        (tests, elsewhere),
+        (CODE, _code(state, changes=False)),
+        (SENT, (first_line, muted(f"%autocode show {state.name} --sent shows all of it.")) if first_line else ()),
+        (HISTORY, _history(state, LAST_LINES)),
+        (EVIDENCE, _evidence(state, evidence, coloured=False)),
+        (CODE, _code(state, changes=False, coloured=False)),
+        (CODE, _code(state, changes=False, coloured=False, planned=False)),
+        (EVIDENCE, (*_evidence(state, evidence, source=False), *elsewhere)),
+        (HISTORY, (*history_rows(state), *elsewhere)),
+        (CODE, elsewhere),
+        (EVIDENCE, elsewhere),
     )
 
 
-def _titles(state: FunctionRun) -> tuple[str, str]:
-    """The titles of the code and of the tests."""
+def _code(
+    state: FunctionRun, *, changes: bool = True, coloured: bool = True, planned: bool = True
+) -> tuple[Block, ...]:
+    """How to call it, its source, what the last fix and this version changed in it, and the plan."""
+    if not state.solution and state.plan is None:
+        return ()
     return (
-        "Code, and what the last fix changed" if state.previous_solution else "Code",
-        "Tests and checks" if state.evidence and state.evidence.checks else "Tests",
+        call_row(state),
+        *((Source(state.solution, python=coloured),) if state.solution else ()),
+        Row("Last fix", _change(state) if changes else ()),
+        Row("New in this version", _code_changes(state) if changes else ()),
+        Row("Plan", display_parts.plan_blocks(state.plan) if planned and state.plan else ()),
+    )
+
+
+def call_row(state: FunctionRun) -> Row:
+    """How to call it; empty before the interface is known."""
+    call = display_parts.signature(state.name, state.plan.inputs, state.plan.outputs) if state.plan else ""
+    return Row("Call", lines([clipped(call, 600)], "signature"), prefix="")
+
+
+def history_rows(state: FunctionRun) -> tuple[Row, ...]:
+    """Who wrote it where, and in short what an agent did."""
+    has_code = bool(state.solution) or not state.finished
+    return (
+        Row("Written by", lines([clipped(state.writer, 600)]) if has_code else (), prefix="written by"),
+        Row("Sandbox", display_parts.sandbox_blocks(state.sandbox) if has_code else ()),
+        Row("Agent", agent_blocks(state) if state.finished else ()),
+    )
+
+
+def _evidence(
+    state: FunctionRun, rows: Sequence[Block], *, coloured: bool = True, source: bool = True
+) -> tuple[Block, ...]:
+    """What was found, every test and check, and the source of the tests."""
+    tests = (Source(state.tests, python=coloured),) if source and state.tests else ()
+    return (*rows, *_reported(state), *tests)
+
+
+def _sent(state: FunctionRun) -> tuple[Block, ...]:
+    return (Source(state.sent),) if state.sent else ()
+
+
+def _history(state: FunctionRun, most: int = 0) -> tuple[Block, ...]:
+    """Who wrote it where, what an agent did, and the log; the last `most` calls and lines, 0 for all."""
+    log = _last(state.log) if most else state.log
+    return (
+        *history_rows(state),
+        *folded_calls(state, most or MOST_FOLDED),
+        *((Source(_log(log)),) if log else ()),
     )
 
 
@@ -265,4 +292,5 @@ def _code_changes(state: FunctionRun) -> tuple[Block, ...]:
 
 def _reported(state: FunctionRun) -> tuple[Block, ...]:
     checks = display_parts.checks(state.evidence.checks) if state.evidence else ()
-    return (*display_parts.tests(state.outcomes, state.pending), *checks)
+    rows = Row("Row counts", display_parts.rows_used(state.evidence, steps=True))
+    return (*display_parts.tests(state.outcomes, state.pending), *checks, *((rows,) if rows.blocks else ()))

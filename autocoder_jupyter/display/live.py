@@ -186,9 +186,9 @@ def current_step(state: Shown) -> Hashable:
     return state.phase, state.stage, state.attempt
 
 
-def strip_html(state: Shown) -> Html:
+def strip_of(state: Shown) -> strip.Strip:
     """The live part below the card."""
-    return code_card.render_html(state) if isinstance(state, CodeRun) else strip.render_html(state)
+    return code_card.render(state) if isinstance(state, CodeRun) else strip.render(state)
 
 
 def pictures_html(state: Shown) -> Html:
@@ -251,10 +251,14 @@ def step(state: Shown) -> str:
     counts = (len(state.log), len(state.outcomes), state.test_count, len(state.solution), len(state.tests))
     agent = (len(state.agent.trace.calls), len(state.agent.under_way), state.agent.trace.turns) if state.agent else ()
     tokens = (state.usage.input_tokens, state.usage.output_tokens)
-    splits = (len(state.splits.found), state.splits.doing, state.splits.failed)
-    return " ".join(
-        map(str, (state.phase, state.stage, state.attempt, last, *there, *counts, *agent, *tokens, *splits))
+    later = (
+        len(state.splits.found),
+        state.splits.doing,
+        state.splits.failed,
+        len(state.answered),
+        bool(state.replaced),
     )
+    return " ".join(map(str, (state.phase, state.stage, state.attempt, last, *there, *counts, *agent, *tokens, *later)))
 
 
 def _is_still_checked(state: Shown) -> bool:
@@ -265,7 +269,17 @@ def _is_still_checked(state: Shown) -> bool:
 def _code_step(state: CodeRun) -> str:
     decided = tuple((call.outcome, call.waits) for call in state.calls)
     blocks = tuple(block.ok for block in state.blocks)
-    key = (state.phase, state.turn, blocks, decided, state.fault, state.loading, len(state.summary), bool(state.sent))
+    key = (
+        state.phase,
+        state.turn,
+        blocks,
+        decided,
+        state.fault,
+        state.loading,
+        state.waits,
+        len(state.summary),
+        bool(state.sent),
+    )
     return " ".join(map(str, (*key, state.usage.input_tokens, state.usage.output_tokens)))
 
 

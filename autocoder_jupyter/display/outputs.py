@@ -83,6 +83,15 @@ def _picture(glimpse: Glimpse, look: str) -> Html:
     return element("img", alt=alt, src=data_address(glimpse.picture, "image/png"), look=look)
 
 
+def column_texts(seen: SampleOutputs | None, where: str) -> tuple[str, ...]:
+    """The cells of a column that is shown, such as `monthly.revenue`; nothing for anything else."""
+    for glimpse in seen.glimpses if seen else ():
+        for place, heading in enumerate(glimpse.table.headings if glimpse.table else ()):
+            if glimpse.table and where == f"{glimpse.name}.{heading}":
+                return tuple(row[place] for row in glimpse.table.rows)
+    return ()
+
+
 def glimpse_blocks(glimpse: Glimpse, name: str = "", *, draws: bool = True) -> tuple[Block, ...]:
     """One output: its size and first rows, its picture, or its value."""
     named = Span(glimpse.name, "strong", only="html"), Span(f"output {glimpse.name}:", only="text")

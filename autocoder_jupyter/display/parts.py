@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING
 
 from autocoder_jupyter.errors import RAN_OUT_OF_TIME
-from autocoder_jupyter.run.record import Phase
+from autocoder_jupyter.run.record import Phase, RunRecord
 from autocoder_jupyter.tasks.export import places
 from autocoder_jupyter.view.amounts import counted
 from autocoder_jupyter.view.document import (
-    Beside,
     Block,
     Bullets,
     Button,
@@ -30,6 +30,7 @@ from autocoder_jupyter.view.document import (
 from autocoder_jupyter.view.markup import clipped, plain
 
 if TYPE_CHECKING:
+    from autocoder_jupyter.run.of_report import Subject
     from autocoder_jupyter.types import (
         Changes,
         CheckOutcome,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
         Evidence,
         InputSpec,
         OutputSpec,
-        Strength,
+        RowStep,
         TestOutcome,
         Trace,
     )
@@ -65,10 +66,14 @@ PHASE_TITLES: dict[Phase, str] = {
 """The titles of the phases whose title is always the same."""
 
 
-def waits_for(loading: bool, faults: Iterable[str]) -> tuple[str, ...]:
-    """What a run waits for: the import of the model client, or the model's service."""
-    found = ["Loading the model client; this takes some seconds, once per kernel"] if loading else []
-    return (*found, *(f"{fault[:1].upper()}{fault[1:]}" for fault in faults))
+WHICH_MODEL = "Which model?"
+"""The title of a run whose model could not be asked."""
+
+
+def waits_for(run: RunRecord, faults: Iterable[str]) -> tuple[str, ...]:
+    """What a run waits for: another run, the import of the model client, or the model's service."""
+    loading = "Loading the model client; this takes some seconds, once per kernel" if run.loading else ""
+    return (*filter(None, (run.waits, loading)), *(f"{fault[:1].upper()}{fault[1:]}" for fault in faults))
 
 
 def reason_of(reason: str, title: str) -> str:
@@ -79,6 +84,9 @@ def reason_of(reason: str, title: str) -> str:
 # Plan, tests and checks
 
 MOST_ASSUMPTIONS = 20
+FIRST_WORDS = 30
+"""Words of the assumptions that are seen first; the others are behind a fold."""
+
 MOST_FAILURES = 3
 FIRST_LINE = 120
 """Characters of the first failure in the first line of the card."""
@@ -103,14 +111,35 @@ def signature(name: str, inputs: Iterable[InputSpec], outputs: Iterable[OutputSp
     return f"{name}.run({given}) -> {outcome}"
 
 
-def assumptions(plan: CodePlan | None, *, can_change: bool) -> tuple[Block, ...]:
-    """The assumptions of a plan as a list; with a button to change each, if the function can be refined."""
+def assumptions(
+    plan: CodePlan | None, evidence: Evidence | None = None, *, can_change: bool, most: int | None = FIRST_WORDS
+) -> tuple[Block, ...]:
+    """The assumptions of a plan as a list, each with a button to change it: first at most so many words, but one. Those
+    that are known to leave out no row come last.
+    """
     if plan is None or not plan.assumptions:
         return ()
+    rows = evidence.rows_used.assumptions if evidence is not None and evidence.rows_used is not None else {}
     change = (Button("Change"),) if can_change else ()
-    shown = [line(clipped(assumption), *change) for assumption in plan.assumptions[:MOST_ASSUMPTIONS]]
-    more = len(plan.assumptions) - MOST_ASSUMPTIONS
-    return (Bullets((*shown, *([muted(f"and {more} more, in the plan")] if more > 0 else []))),)
+    kept = sorted(plan.assumptions[:MOST_ASSUMPTIONS], key=lambda assumption: rows.get(assumption) == 0)
+    listed = [
+        line(clipped(one), *change, Span(f"({counted(rows[one], 'row')})" if one in rows else "", "muted"))
+        for one in kept
+    ]
+    if (left := len(plan.assumptions) - MOST_ASSUMPTIONS) > 0:
+        listed.append(muted(f"and {left:,} more, in the plan"))
+    touching = [assumption for assumption in kept if rows.get(assumption) != 0]
+    words = itertools.accumulate(len(assumption.split()) for assumption in touching)
+    first = max(min(most or 0, len(touching), 1), sum(most is None or count <= most for count in words))
+    first += (len(listed) - len(touching)) * (most is None)
+    if first == len(listed):
+        return (Bullets(tuple(listed)),)
+    more = f"{len(listed) - first} more" if first else counted(len(listed), "assumption")
+    return (
+        *([Bullets(tuple(listed[:first]))] if first else []),
+        line(Span(f"and {more}" if first else more, only="text")),
+        Fold(more, (Bullets(tuple(listed[first:])),), only="html"),
+    )
 
 
 def plan_blocks(plan: CodePlan) -> tuple[Block, ...]:
@@ -124,7 +153,11 @@ def plan_blocks(plan: CodePlan) -> tuple[Block, ...]:
         )
     ]
     packages = [f"Packages: {', '.join(plan.packages)}"] if plan.packages else []
-    return (*lines([plan.approach]), *([Bullets(tuple(declared))] if declared else []), *lines(packages))
+    return (
+        *lines([plan.description, plan.approach]),
+        *([Bullets(tuple(declared))] if declared else []),
+        *lines(packages),
+    )
 
 
 def _explained(declared: str, meaning: str) -> Line:
@@ -139,40 +172,64 @@ def sandbox_blocks(words: str) -> tuple[Block, ...]:
     return Fold(name, (muted(holds),), only="html", is_beside=True), line(Span(words, only="text"))
 
 
-def passed_blocks(evidence: Evidence | None) -> tuple[Block, ...]:
-    """What passed, side by side; `failures` shows what failed. The first line of the card counts the tests."""
-    found = passed(evidence, counts_tests=False) if evidence else ()
-    shown = tuple(line(Span("✓", "good", only="html"), words) for words in found)
-    return (Beside(shown),) if shown else ()
-
-
-def passed(evidence: Evidence, *, counts_tests: bool = True) -> Iterator[str]:
+def passed(evidence: Evidence) -> Iterator[str]:
     """What passed, each in a few words: the user's tests, the generated tests, the checks."""
     accepted, demanded = sum(outcome.passed for outcome in evidence.acceptance), len(evidence.acceptance)
-    if accepted and counts_tests:
+    if accepted:
         yours = f"your {counted(demanded, 'test')}" if demanded > 1 else "your test"
         yield yours if accepted == demanded else f"{accepted} of {yours}"
     for what, blind in (("test", False), ("blind test", True)):
         outcomes = [test.outcome for test in evidence.tests if test.is_blind is blind]
-        if (count := outcomes.count("passed")) and (counts_tests or blind):
+        if count := outcomes.count("passed"):
             yield counted(count, what) if count == len(outcomes) else f"{count} of {counted(len(outcomes), what)}"
     yield from (clipped(check.name, FIRST_LINE) for check in evidence.checks if check.passed)
 
 
-def has_changed_tests(evidence: Evidence, trace: Trace | None) -> bool:
-    """Whether tests were changed after they were first written."""
-    return bool(evidence.tests_changed or (trace and trace.suite_changed))
+def rows_used(evidence: Evidence | None, *, steps: bool = False) -> tuple[Block, ...]:
+    """Which rows of the sample were used, in one line; with `steps`, where each of them is left out."""
+    found = evidence.rows_used if evidence else None
+    if found is None or (steps and not found.steps):
+        return ()
+    if not steps:
+        return (line(clipped(found.line, 600)),)
+    return (Bullets(tuple(line(clipped(step.words, 300), Span(_where(step), "muted")) for step in found.steps)),)
+
+
+def _where(step: RowStep) -> str:
+    rows = f"{step.before:,} → {step.after:,}" if step.before != step.after else f"{step.after:,}"
+    return f"line {step.line}{f', {clipped(step.table, 80)}' if step.table else ''}: {rows}"
 
 
 def remarks(evidence: Evidence) -> Iterator[str]:
     """Outputs on the sample that have no information, one sentence each."""
     for remark in evidence.remarks:
-        yield f"{clipped(remark[:1].upper() + remark[1:])}. Look at the outputs before you rely on it."
+        yield f"{clipped(remark[:1].upper() + remark[1:])}."
 
 
-def warning_lines(evidence: Evidence, trace: Trace | None = None) -> Iterator[str]:
-    """Warnings about outputs without information, and about tests that were changed, left out, or pass on a stub."""
-    yield from remarks(evidence)
+def findings(evidence: Evidence, about: Subject) -> Iterator[str]:
+    """What a person must decide about the outputs on the sample, or about what the result depends on."""
+    if about == "outputs":
+        yield from remarks(evidence)
+    if about != "invariants" or evidence.strength is None:
+        return
+    yield from (clipped(one.words) for one in evidence.strength.dependences if one.differs)
+    for one in evidence.strength.broken:
+        if one.said:
+            yield f"{one.words[:1].upper()}{one.words[1:]}."
+        elif one.demanded_by:
+            yield f"The plan says that {one.where} is the same with {one.name}, but it is not. One is wrong."
+        else:
+            yield f"The result must not depend on this, but does: with {one.name}, {one.where} differs."
+    for sentence in evidence.strength.dropped:
+        yield f"A test of this sentence fails on the function, and was left out: {clipped(sentence)}"
+
+
+def warning_lines(evidence: Evidence, trace: Trace | None = None, asked: Set[Subject] = frozenset()) -> Iterator[str]:
+    """Warnings about what was found, but for what is asked about, and about tests."""
+    subjects: tuple[Subject, ...] = "outputs", "invariants"
+    for about in subjects:
+        if about not in asked:
+            yield from findings(evidence, about)
     if trace is not None and trace.suite_changed:
         yield f"Tests changed by the agent since it first wrote them: {', '.join(trace.suite_changed)}"
     if evidence.tests_changed:
@@ -181,30 +238,22 @@ def warning_lines(evidence: Evidence, trace: Trace | None = None) -> Iterator[st
         named = ", ".join(evidence.vacuous_tests)
         yield f"Tests that pass on stub functions, whatever the stubs return: {named}"
     if evidence.strength is not None:
-        yield from _weaknesses(evidence.strength)
+        yield from (clipped(one.words) for one in evidence.strength.dependences if not one.differs)
+        for one in evidence.strength.wrong_plan:
+            claim = f"The plan says that {one.where} is the same with {one.name}."
+            yield f"{claim} Two agreeing solutions contradict this."
 
 
-def _weaknesses(strength: Strength) -> Iterator[str]:
-    """What was found when the verified function was examined."""
-    yield from (clipped(one.words) for one in strength.dependences)
-    for one in strength.broken:
-        if one.said:
-            yield f"{one.words[:1].upper()}{one.words[1:]}."
-        elif one.demanded_by:
-            yield f"The plan says that {one.where} is the same with {one.name}, but it is not. One is wrong."
-        else:
-            yield f"The result must not depend on this, but does: with {one.name}, {one.where} differs."
-    for one in strength.wrong_plan:
-        claim = f"The plan says that {one.where} is the same with {one.name}."
-        yield f"{claim} Two agreeing solutions contradict this."
-    for sentence in strength.dropped:
-        yield f"A test of this sentence fails on the function, and was left out: {clipped(sentence)}"
+def warned(sentences: Iterable[str]) -> tuple[Block, ...]:
+    """Sentences with the sign of a warning."""
+    return tuple(line(Span("⚠", "warn"), words) for words in sentences)
 
 
-def warnings(evidence: Evidence | None, trace: Trace | None = None) -> tuple[Block, ...]:
-    """The same as blocks."""
-    found = warning_lines(evidence, trace) if evidence else ()
-    return tuple(line(Span("⚠", "warn"), words) for words in found)
+def warnings(
+    evidence: Evidence | None, trace: Trace | None = None, asked: Set[Subject] = frozenset()
+) -> tuple[Block, ...]:
+    """`warning_lines` as blocks."""
+    return warned(warning_lines(evidence, trace, asked)) if evidence else ()
 
 
 def failures(

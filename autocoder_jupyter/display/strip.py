@@ -1,8 +1,8 @@
-"""The live part of the strip below a card: a clock, and a window with the current step."""
+"""The live part of the strip below a card: a line that says what happens, and a pane with the current step."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from autocoder_jupyter.display import folds, parts
@@ -14,25 +14,35 @@ from autocoder_jupyter.view.amounts import clock, so_far
 from autocoder_jupyter.view.as_html import pieces_html
 from autocoder_jupyter.view.markup import Html, element, escape, join
 
-# Clock and window
+# Line and pane
 #
-# The window has a fixed height. Each update replaces all of it, so the animation of the pulse is positioned by the
-# clock, and text that grows is shown from its end, without scrolling.
+# The pane has a fixed height. Each update replaces all of it, so the animation of the pulse is positioned by the
+# clock, and text that grows is shown from its end, without scrolling. Of two tabs the page itself shows the one whose
+# button is pressed, so a click works while the kernel is busy.
 
-LINES = 6
-"""Lines of text in the window, whose height is in `styles.css`."""
+LINES = 9
+"""Lines of text in the pane, whose height is in `styles.css`."""
 
 QUIET_SECONDS = 3.0
-"""Seconds without an event after which the strip shows the time since the last one."""
+"""Seconds without an event after which the line shows the time since the last one."""
 
-SHOWN_CHARACTERS = 1200
-"""Characters of an answer that are shown; more do not fit into the window."""
+SHOWN_CHARACTERS = 1800
+"""Characters of an answer that are shown; more do not fit into the pane."""
+
+MOST_TABS = 2
+
+TABS = "autocode-tabs"
+"""The class of the buttons of the tabs."""
+
+_SECOND = f".autocode-strip:has(.{TABS} button:nth-child(2).mod-active)"
 
 _STYLE = element(
     "style",
     escape(
         "@keyframes autocode-beat{0%,100%{opacity:1}50%{opacity:.3}}"
         "@media (prefers-reduced-motion:reduce){.autocode-beat{animation:none !important}}"
+        f"{_SECOND} .autocode-pane-0,.autocode-strip:not({_SECOND.removeprefix('.autocode-strip')}) .autocode-pane-1"
+        "{display:none !important}"
         # JupyterLab turns scroll anchoring off for its cells; on, the page does not jump when something above grows.
         ".jp-Notebook:has(.autocode-live) .jp-Cell{overflow-anchor:auto !important}"
     ),
@@ -43,38 +53,42 @@ LAST_HTML = element("div", _STYLE, class_="autocode-live")
 
 
 @dataclass(frozen=True)
-class WindowColumn:
-    """One side of the window; `content` has the window's height."""
+class Tab:
+    """One tab of the pane; `content` has its height."""
 
-    heading: str
+    label: str
     content: Html
 
 
-def frame(columns: Sequence[WindowColumn], progress: float, seconds: float, quiet: float, *, is_waiting: bool) -> Html:
-    """The clock and the window. The height is the same in every state; content that does not fit is cut."""
-    cells = (
-        element(
-            "div",
-            element("div", escape(column.heading), look="one-line window-heading muted"),
-            column.content,
-            look="window-column",
-        )
-        for column in columns
+@dataclass(frozen=True)
+class Strip:
+    """What the strip shows.
+
+    Args:
+        now: what happens now, and what it waits for, with a clock and the progress.
+        pane: the contents of the tabs.
+        labels: the labels of the tabs.
+    """
+
+    now: Html
+    pane: Html
+    labels: tuple[str, ...]
+
+
+def strip(
+    tabs: Sequence[Tab], words: Iterable[str], progress: float, seconds: float, quiet: float, *, is_waiting: bool
+) -> Strip:
+    """The line and the pane. Their height is the same in every state; content that does not fit is cut."""
+    beats = _pulse(seconds, quiet, words, is_waiting=is_waiting)
+    now = element("div", _bar(progress), *beats, class_="autocode-now", look="text window-head within")
+    shown = tabs[:MOST_TABS] or (Tab("", lines(())),)
+    several = len(shown) > 1
+    panes = (
+        element("div", tab.content, class_=f"autocode-pane-{number}" if several else None, look="pane")
+        for number, tab in enumerate(shown)
     )
-    grid = f"grid-template-columns:repeat({len(columns)},minmax(0,1fr))"
-    return element(
-        "div",
-        _STYLE,
-        element(
-            "div",
-            _bar(progress),
-            *_pulse(seconds, quiet, is_waiting=is_waiting),
-            look="window-head",
-        ),
-        element("div", *cells, look="window-columns", style=grid),
-        class_="autocode-live",
-        look="text window-lines within",
-    )
+    pane = element("div", _STYLE, *panes, class_="autocode-live", look="text window-lines within")
+    return Strip(now, pane, tuple(tab.label for tab in tabs[:MOST_TABS]))
 
 
 def newest(text: str) -> Html:
@@ -99,11 +113,6 @@ def line(words: str, look: str = "") -> Html:
     return row(escape(words), look)
 
 
-def text(words: str, look: str = "") -> Html:
-    """A text to read, which may take several lines."""
-    return element("div", escape(words), look=f"code-font window-lines kept-lines {look}")
-
-
 def row(content: Html, look: str = "") -> Html:
     """One line."""
     return element("div", content, look=f"code-font window-lines one-line {look}")
@@ -115,88 +124,91 @@ def _bar(progress: float) -> Html:
     return element("span", done, role="progressbar", aria_label="progress", aria_valuenow=str(percent), look="progress")
 
 
-def _pulse(seconds: float, quiet: float, *, is_waiting: bool) -> tuple[Html, Html]:
-    """The pulse and the clock. The pulse stops soon after the last update, so it shows that the kernel is alive."""
+def _pulse(seconds: float, quiet: float, words: Iterable[str], *, is_waiting: bool) -> tuple[Html, Html]:
+    """The pulse, and the clock with the words. The pulse stops soon after the last update, so it shows that the kernel
+    is alive.
+    """
     beat = f"animation-delay:-{seconds % 2:.2f}s"
     tone = "warn" if is_waiting else "busy"
-    text = f"last update {so_far(quiet)} ago" if quiet >= QUIET_SECONDS else ""
+    silence = f"last update {so_far(quiet)} ago" if quiet >= QUIET_SECONDS else ""
     if is_waiting:
-        text = f"waiting for {so_far(quiet)}"
-    words = " · ".join(filter(None, (clock(seconds), text)))
+        silence = f"waiting for {so_far(quiet)}"
+    text = " · ".join(filter(None, (clock(seconds), *words, silence)))
     return (
         element("span", escape("●"), class_="autocode-beat", aria_hidden="true", look=f"beat {tone}", style=beat),
-        element("span", escape(words), look="one-line muted digits"),
+        element("span", escape(text), look="one-line muted digits", title=text),
     )
 
 
-WAITING = WindowColumn("Waiting for you", lines((text("The question above has buttons.", "muted"),)))
+WAITS = "it waits for you: the question above has buttons"
 
 
 # The current step of a generation
 
 
-def render_html(state: FunctionRun) -> Html:
-    """The clock and the window. The height is the same in every state; content that does not fit is cut."""
+def render(state: FunctionRun) -> Strip:
+    """What the strip shows of a generation."""
     is_waiting = state.phase == "waiting"
-    return frame(_columns(state), state.progress, state.seconds, state.quiet, is_waiting=is_waiting)
+    tabs = () if is_waiting else _tabs(state)
+    return strip(tabs, _words(state), state.progress, state.seconds, state.quiet, is_waiting=is_waiting)
 
 
-def _columns(state: FunctionRun) -> list[WindowColumn]:
+def _words(state: FunctionRun) -> Iterator[str]:
+    """What happens now, and what it waits for."""
     if state.questions:
-        words = "The plan has questions before code is written. Without an answer, the plan decides."
-        return [WindowColumn("Waiting for you", lines((text(words, "muted"),)))]
+        yield "it waits for your answers; without one, the plan decides"
+        return
     if state.phase == "waiting":
-        return [WAITING]
-    running = [stage for stage, how in state.stages if how.status == "running"]
-    columns = [_column(state, stage) for stage in running]
-    if state.building and "environment" not in running:
-        columns.append(_environment(state, "environment"))
-    return columns[:2] or [WindowColumn("", lines(()))]
+        yield WAITS
+        return
+    running = _running(state)
+    yield from dict.fromkeys(STAGES[stage].doing for stage in running)
+    if state.test_count and "run" in running:
+        yield f"{len(state.outcomes)} of {state.test_count} tests reported"
+    asked = [stage for stage in running if STAGES[stage].live == "answer"]
+    silent = asked and not state.agent and not any(_answer_in(state, stage).tail for stage in asked)
+    yield from parts.waits_for(state, state.faults) or (("waiting for the model",) if silent else ())
 
 
-def _column(state: FunctionRun, stage: StageName) -> WindowColumn:
+def _running(state: FunctionRun) -> list[StageName]:
+    found = [stage for stage, how in state.stages if how.status == "running"]
+    if state.building and "environment" not in found:
+        found.append("environment")
+    return found
+
+
+def _tabs(state: FunctionRun) -> list[Tab]:
+    return [Tab(STAGES[stage].label, _content(state, stage)) for stage in _running(state)]
+
+
+def _content(state: FunctionRun, stage: StageName) -> Html:
     if state.agent is not None and STAGES[stage].has_agent:
-        return _agent(state, state.agent, stage)
-    return _COLUMNS[STAGES[stage].live](state, stage)
+        return _agent(state.agent)
+    return _CONTENTS[STAGES[stage].live](state, stage)
 
 
-def _agent(state: FunctionRun, agent: AgentState, stage: StageName) -> WindowColumn:
+def _agent(agent: AgentState) -> Html:
     """The text of an agent, and below it the running tool call, or the last one."""
-    answer = _answer_in(state, stage)
     calls = [row(pieces_html(folds.short_line(use, runs=True).pieces)) for _, use in agent.under_way]
     calls = calls or [row(pieces_html(folds.short_line(use).pieces)) for use in agent.trace.calls[-1:]]
-    heading = f"The agent · {folds.turns(agent.trace, finished=False)}"
-    if answer.fault or not (calls or agent.text):
-        return WindowColumn(heading, lines((_no_text_yet(state, answer), *calls)))
-    return WindowColumn(heading, window(newest(agent.text), element("div", *calls, look="fixed")))
+    return window(newest(agent.text), element("div", *calls, look="fixed"))
 
 
-def _answer(state: FunctionRun, stage: StageName) -> WindowColumn:
-    answer = _answer_in(state, stage)
-    if not answer.tail:
-        return WindowColumn(STAGES[stage].heading, lines((_no_text_yet(state, answer),)))
-    return WindowColumn(f"{STAGES[stage].heading} · {answer.written:,} characters", window(newest(answer.tail)))
+def _answer(state: FunctionRun, stage: StageName) -> Html:
+    return window(newest(_answer_in(state, stage).tail))
 
 
 def _answer_in(state: FunctionRun, stage: StageName) -> StreamedAnswer:
     return next((answer for answer in state.answers if answer.stage == stage), StreamedAnswer(stage))
 
 
-def _no_text_yet(state: FunctionRun, answer: StreamedAnswer) -> Html:
-    if answer.fault:
-        return text(f"Model service: {answer.fault}.", "warn")
-    words = "The model client is being loaded, once per kernel." if state.loading else "Nothing has arrived yet."
-    return line(words, "muted")
-
-
-def _tests(state: FunctionRun, stage: StageName) -> WindowColumn:
+def _tests(state: FunctionRun, stage: StageName) -> Html:
     waiting = [line(f"○ {name}", "muted") for name in state.pending]
     if waiting:
         waiting[0] = line(f"◐ {state.pending[0]}", "busy")
     reported = [_reported(outcome) for outcome in state.outcomes]
     first = max(min(len(reported) - LINES + 2, len(reported) + len(waiting) - LINES), 0)
-    heading = f"{len(reported)} of {state.test_count} tests reported" if state.test_count else STAGES[stage].heading
-    return WindowColumn(heading, lines([*reported, *waiting][first : first + LINES]))
+    return lines([*reported, *waiting][first : first + LINES])
 
 
 def _reported(outcome: TestOutcome) -> Html:
@@ -206,16 +218,16 @@ def _reported(outcome: TestOutcome) -> Html:
     return row(join(mark, escape(outcome.id), markup.muted(words), between=" "))
 
 
-def _note(state: FunctionRun, stage: StageName) -> WindowColumn:
-    return WindowColumn(STAGES[stage].heading, lines((line(STAGES[stage].note),)))
+def _note(state: FunctionRun, stage: StageName) -> Html:
+    return lines((line(STAGES[stage].note),))
 
 
-def _environment(state: FunctionRun, stage: StageName) -> WindowColumn:
+def _environment(state: FunctionRun, stage: StageName) -> Html:
     log = state.building or ("Looking for the packages that the code imports.",)
-    return WindowColumn(STAGES[stage].heading, lines(line(words) for words in log[-LINES:]))
+    return lines(line(words) for words in log[-LINES:])
 
 
-_COLUMNS: dict[Live, Callable[[FunctionRun, StageName], WindowColumn]] = {
+_CONTENTS: dict[Live, Callable[[FunctionRun, StageName], Html]] = {
     "answer": _answer,
     "log": _environment,
     "tests": _tests,

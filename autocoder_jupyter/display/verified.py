@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from autocoder_jupyter.display.outputs import column_texts
 from autocoder_jupyter.run.function_run import FunctionRun
-from autocoder_jupyter.run.of_report import verified
+from autocoder_jupyter.run.of_report import verified_run
 from autocoder_jupyter.types.interface import table_names
 from autocoder_jupyter.view.amounts import counted, spending
 from autocoder_jupyter.view.document import (
@@ -22,9 +23,11 @@ from autocoder_jupyter.view.document import (
     muted,
 )
 from autocoder_jupyter.view.markup import clipped
+from autocoder_jupyter.view.numbers import alike
 
 if TYPE_CHECKING:
     from autocoder_jupyter.run.code_run import CodeRun
+    from autocoder_jupyter.run.events import SampleOutputs
     from autocoder_jupyter.types import CodeChange, Difference, Invariant, Reading, SecondOpinion, Strength
     from autocoder_jupyter.types.interface import FoundSplit
 
@@ -48,16 +51,15 @@ INPUT_CHARACTERS = 2_000
 
 
 def verified_blocks(state: FunctionRun) -> tuple[Block, ...]:
-    """The content of the row; nothing for a function that is not verified."""
-    if not state.is_ready or state.evidence is None:
+    """The content of the row; nothing for a function that is not verified. Questions have a row of their own."""
+    if not state.is_ready:
         return ()
-    outputs = len(state.plan.outputs) if state.plan else 0
-    found = verified(state.evidence, state.second_opinion, outputs, state.beside)
-    mark = Span("✓", "good", only="html") if not found.weaknesses else Span("–", "warn", only="html")
-    rests = " · ".join(found.rests_on) + (" ·" if found.rests_on and found.weaknesses else "")
+    found = verified_run(state)
+    mark = Span("✓", "good", only="html") if not found.weaknesses else Span("–", "quiet", only="html")
+    rests = " · ".join(found.rests_on) + (" ·" if found.rests_on and found.unchecked else "")
     # The label of the row, which a terminal does not show, has the first word.
     named = Span(f"{found.start}:", only="text"), Span("in part:" if found.weaknesses else "", only="html")
-    return (line(mark, *named, clipped(rests), Span(clipped(" · ".join(found.weaknesses)), "warn")),)
+    return (line(mark, *named, clipped(rests), Span(clipped(" · ".join(found.unchecked)), "muted")),)
 
 
 def mutation_items(strength: Strength | None) -> tuple[Block, ...]:
@@ -105,16 +107,43 @@ MOST_DIFFERENCES = 3
 """Differences that are shown without a reading that explains them."""
 
 
-def opinion_blocks(name: str, opinion: SecondOpinion | None) -> tuple[Block, ...]:
-    """The content of the row; empty without a second opinion."""
+def question_blocks(name: str, opinion: SecondOpinion, seen: SampleOutputs | None) -> tuple[Block, ...]:
+    """How another reading changes the result, with a button to use it, and the other differences.
+
+    Their numbers are written as in the table of `seen` that has them.
+    """
+    opinion = written_as(opinion, seen)
+    rest = opinion.differences[1 if opinion.readings else 0 :][:MOST_DIFFERENCES]
+    return (*_readings(name, opinion), *(line(Span("≠", "warn"), _sentence(entry)) for entry in rest))
+
+
+def written_as(opinion: SecondOpinion, seen: SampleOutputs | None) -> SecondOpinion:
+    """The opinion with numbers as in the tables of the sample."""
+    differences = tuple(_as_in(entry, column_texts(seen, entry.where)) for entry in opinion.differences)
+    return opinion.model_copy(update={"differences": differences})
+
+
+def _as_in(entry: Difference, column: Sequence[str]) -> Difference:
+    first, second = alike((entry.first, entry.second), column)
+    if first == second:
+        return entry
+    return entry.model_copy(update={"first": first, "second": second})
+
+
+def opinion_blocks(
+    name: str, opinion: SecondOpinion | None, seen: SampleOutputs | None = None, *, is_asked: bool = False
+) -> tuple[Block, ...]:
+    """The content of the row; empty without a second opinion. `is_asked`: the differences are a question above."""
     if opinion is None:
         return ()
+    opinion = written_as(opinion, seen)
     if opinion.state == "running":
         return (muted("running …"),)
     if opinion.state == "none":
         none = line(Span("none.", only="text"), Span(clipped(opinion.note, SENTENCE_CHARACTERS), "muted"))
         return (none, *lines([_unanswered(opinion)], "muted"))
-    return (*lines(_found_wrong(opinion)), *_compared(name, opinion), *lines(_notes(opinion), "muted"))
+    compared = _judged(opinion) if is_asked else _compared(name, opinion)
+    return (*lines(_found_wrong(opinion)), *compared, *lines(_notes(opinion), "muted"))
 
 
 def _compared(name: str, opinion: SecondOpinion) -> Iterator[Block]:
@@ -123,9 +152,7 @@ def _compared(name: str, opinion: SecondOpinion) -> Iterator[Block]:
         yield from lines(map(_sentence, opinion.differences[:MOST_DIFFERENCES]), "muted")
         yield from _readings(name, opinion)
         return
-    yield from _readings(name, opinion)
-    rest = opinion.differences[1 if opinion.readings else 0 :][:MOST_DIFFERENCES]
-    yield from (line(Span("≠", "warn"), _sentence(entry)) for entry in rest)
+    yield from question_blocks(name, opinion, None)
     yield from _judged(opinion)
 
 
@@ -141,7 +168,7 @@ def _readings(name: str, opinion: SecondOpinion) -> Iterator[Block]:
 def _use(name: str, number: int, reading: Reading) -> Offer:
     """How to apply a reading."""
     cell = f"%%autocode {name} --refine\n{reading.line}"
-    command = f"%autocode reading {name} {number}"
+    command = f"%autocode reply {name} use {number}"
     return Offer("Use this reading", cell, command, f"adds to the request: {reading.line}")
 
 

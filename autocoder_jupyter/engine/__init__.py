@@ -9,7 +9,7 @@ It may import `versions`, `models`, `sandbox`, `contracts` and what is below the
 - `prompt`: the shared beginning of all questions; `conversation`, `budget`: how they are asked
 - `plan`, `tests`, `repair`, `constraints`: one stage each, with its prompt
 - `acceptance`, `sample_run`, `stub_check`, `verdict`: the evidence of one attempt, and what follows from it
-- `first_run`, `early_tests`: runs while the model still writes
+- `first_run`: runs while the model still writes
 - `environment`, `packages`, `sandbox_session`: packages and workers
 - `journal`, `run_folder`, `version_record`: what is recorded
 - `difference_words`: differences of values as text

@@ -168,7 +168,7 @@ def check_own_tests(source: str, name: str) -> None:
         raise InvalidRequest(
             f"A function with the name {name} cannot have own tests.",
             why=f"In a module of tests, {name} has another meaning.",
-            hint="Give the function another name: %autocode rename.",
+            hint="Give the function another name: %autocode versions NAME rename NEW.",
         )
     try:
         suite = read_suite(source)

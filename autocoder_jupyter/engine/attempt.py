@@ -12,7 +12,6 @@ from typing import Any
 
 from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.engine.acceptance import Acceptance, run_acceptance
-from autocoder_jupyter.engine.early_tests import Wanted
 from autocoder_jupyter.engine.environment import GenerationPackages
 from autocoder_jupyter.engine.evidence.examiner import LAYERS, Examiner
 from autocoder_jupyter.engine.evidence.second_opinion import SecondOpinionStage
@@ -35,8 +34,7 @@ from autocoder_jupyter.engine.version_record import VerifiedTurn, VersionRecord,
 from autocoder_jupyter.run.events import EvidenceGathered, TestReported, TestsCollected
 from autocoder_jupyter.run.of_report import SECOND, TRIAL
 from autocoder_jupyter.sandbox.protocol import Program, TestRun, TestSpec, Worker
-from autocoder_jupyter.settings.choices import EFFORTS
-from autocoder_jupyter.types import CheckOutcome, Exchange, LayerCost, Report, Strength, TestOutcome, Usage
+from autocoder_jupyter.types import CheckOutcome, Exchange, LayerCost, Report, RowsUsed, Strength, TestOutcome, Usage
 from autocoder_jupyter.versions.verification import shown
 
 _Runs = tuple[TestRun | None, TestRun | None]
@@ -119,14 +117,12 @@ class Attempts:
 
     async def _attempted(self, tests_changed: tuple[str, ...], *, shows_rows: bool) -> Verdict:
         state, setup, program = self._state, self._setup, self._state.program()
-        called = set(self._first.tests.workers if self._first is not None else ())  # workers in which tests call it
+        called = set[str]()  # workers in which tests call it
         async with asyncio.TaskGroup() as group:
             # One after the other, so that three workers are enough.
             rest = group.create_task(self._run_without_tests(program, called, shows_rows=shows_rows))
             run = setup.stages.run("run", lambda: self._run_tests(program, called))
             accepted, (tested, blind), promised = await run
-            if self._first is not None:
-                self._first.tests.cancel()
             beside, divided, stated = await setup.stages.run("verify", lambda: self._verify(program, rest))
         sample, own = beside.sample, (*beside.checked.outcomes, *divided)
         failures = (
@@ -179,16 +175,6 @@ class Attempts:
 
         watch = watch_of(brief.request.contracts, [spec.name for spec in program.outputs], self._setup.hidden_values)
 
-        ahead = self._first.calls_of(program) if self._first is not None else None
-        is_alone = suite is not None and suite.blind is None and not brief.request.has_acceptance
-        process = self._first.tests.take() if self._first is not None and ahead is not None and is_alone else None
-        if suite is not None and process is not None:
-            run = await process.start(
-                Wanted(TestSpec(suite.source, suite.ids, on_report=report, on_call=watch), counts=True)
-            )
-            if run is not None:
-                return Acceptance(), (run, None), watch.outcomes(redaction) if watch else ()
-
         def accept(worker: Worker, callee: Worker) -> Acceptance:
             called.add(callee.id)
             return run_acceptance(worker, callee, program, brief.request, brief.plan, redaction, watch)
@@ -200,7 +186,7 @@ class Attempts:
                 if module is None:
                     return None
                 spec = TestSpec(module.source, module.ids, on_report=on_report, on_call=watch)
-                return worker.test(program, spec, callee=ahead.taking(callee) if ahead is not None else callee)
+                return worker.test(program, spec, callee=callee)
 
             blind = tested(suite.blind, report_blind) if suite else None
             return tested(suite, report), blind
@@ -296,23 +282,23 @@ class Examination:
         until = time.monotonic() + self._seconds_left
         known = await call_blocking(self._verified_before)
         found = known.evidence.strength if known is not None else None
-        is_examined = EFFORTS[self._setup.config.effort].is_examined and found is None
+        is_examined = self.examiner.lacks(found)
         beside = (*((SECOND,) if self._second_opinion.is_wanted else ()), *((TRIAL,) if is_examined else ()))
         if beside:
             await record.offer_verified(beside)
-        examining = asyncio.create_task(self._strength(state, found))
+        examining = asyncio.create_task(self._examined(state, verdict, found))
         try:
             extended = await self._second_opinion.compare(
                 state, verdict, self._seconds_left, may_doubt=record.may_be_changed
             )
-            strength = await examining
+            rows, strength = await examining
         finally:
             examining.cancel()
         self._seconds_left = max(until - time.monotonic(), 0.0)
         if strength is not None:
             strength = await self.examiner.judged(strength, self._second_opinion.agreed)
-        verified = VerifiedTurn(replace(turn, verdict=replace(verdict, strength=strength)), suite)
-        extended = replace(extended, strength=strength)
+        verified = VerifiedTurn(replace(turn, verdict=replace(verdict, strength=strength, rows_used=rows)), suite)
+        extended = replace(extended, strength=strength, rows_used=rows)
         if extended.success and strength is not None and record.may_be_changed:
             fault = await self.examiner.doubt(state, self._second_opinion.agreed)
             if fault is not None:
@@ -331,9 +317,14 @@ class Examination:
         known = shown(versions, kept) if kept is not None else None
         return known[1] if known is not None and known[0] == "ready" else None
 
-    async def _strength(self, state: GenerationState, found: Strength | None) -> Strength | None:
-        """What the tests are worth; of a kept function, what was found before. One of less effort is examined now."""
-        return await self.examiner.examine(state) if found is None else found
+    async def _examined(
+        self, state: GenerationState, verdict: Verdict, found: Strength | None
+    ) -> tuple[RowsUsed | None, Strength | None]:
+        """Which rows of this sample are used, and what the tests are worth. Of a kept function, the latter is what was
+        found before, and is completed if that lacks something.
+        """
+        rows = await self.examiner.rows_used(state, verdict.sample)
+        return rows, await self.examiner.examine(state, found) if self.examiner.lacks(found) else found
 
     async def _with_further_tests(
         self, state: GenerationState, attempts: Attempts, verdict: Verdict, strength: Strength
@@ -353,7 +344,7 @@ class Examination:
             return replace(verdict, strength=strength.model_copy(update={"added": ()}))
         _, tests, blind = sources_of(state)
         self._record.change_last(tests=tests, blind=blind)
-        return replace(wider, strength=await self.examiner.again(suite, strength))
+        return replace(wider, strength=await self.examiner.again(suite, strength), rows_used=verdict.rows_used)
 
     def _costs(self, verdict: Verdict) -> tuple[LayerCost, ...]:
         """What each layer of the evidence took, the tests first."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeVar, cast
@@ -36,7 +35,7 @@ class Conversation:
 
     Attributes:
         exchanges: all exchanges so far.
-        sent: for each stage an event that is set when its first question is sent, or has an answer without that.
+        has_asked: set when its first question is sent, or has an answer without that.
     """
 
     def __init__(
@@ -51,12 +50,7 @@ class Conversation:
         self._emit = emit
         self._record = record
         self.exchanges: list[Exchange] = []
-        self.sent: Mapping[str, asyncio.Event] = defaultdict(asyncio.Event)
-        self._hearers: Mapping[str, list[Callable[[str], object]]] = defaultdict(list)
-
-    def hear(self, stage: StageName, hearer: Callable[[str], object]) -> None:
-        """Call `hearer` with each piece of the answers of a stage, as it arrives."""
-        self._hearers[stage].append(hearer)
+        self.has_asked = asyncio.Event()
 
     async def ask(self, question: Question, listener: Listener = SILENT) -> Exchange:
         """Run one exchange; see `LanguageModel.ask`. The budget is the meter, in place of the listener's.
@@ -64,7 +58,7 @@ class Conversation:
         Raises:
             BudgetSpent: too little of the budget is left.
         """
-        sent = self.sent[question.stage].set
+        sent = self.has_asked.set
         meter, began = SummingMeter(self._budget, sent), time.monotonic()
         try:
             exchange = await self._model.ask(question, replace(listener, meter=meter))
@@ -116,7 +110,7 @@ class Conversation:
             question,
             answer_type,
             require=require,
-            listener=self._listener(stage),
+            listener=self.listener(stage),
         )
         return answer
 
@@ -125,16 +119,12 @@ class Conversation:
     ) -> str:
         """A Python module. Another `variant` asks the same question again."""
         question = Question(stage=stage, messages=messages, variant=variant)
-        code, _ = await ask_code(self, question, must_define=must_define, listener=self._listener(stage))
+        code, _ = await ask_code(self, question, must_define=must_define, listener=self.listener(stage))
         return code
 
-    def _listener(self, stage: StageName) -> Listener:
+    def listener(self, stage: StageName) -> Listener:
+        """Emits the text and the retries of an answer."""
         return Listener(
-            lambda text: self._stream(stage, text),
+            lambda text: self._emit(TextStreamed(stage, text)),
             lambda reason, seconds: self._emit(Retrying(stage, reason, seconds)),
         )
-
-    def _stream(self, stage: StageName, text: str) -> None:
-        self._emit(TextStreamed(stage, text))
-        for hearer in self._hearers[stage]:
-            hearer(text)

@@ -14,6 +14,7 @@ import pandas as pd
 from autocoder_jupyter.equality import Comparison, Path, ValueDifference
 from autocoder_jupyter.untrusted.plain_json import shortened
 from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.view.numbers import alike, in_full, rounded
 
 MOST_LINES = 6
 """The number of changes of one output that are described; the others are counted."""
@@ -166,7 +167,8 @@ def _differing(difference: ValueDifference, show_values: bool) -> str:
 
 
 def _arrow(one: Any, other: Any) -> str:
-    before, after = (f"{value:.6g}" if isinstance(value, float) else _one_line(value) for value in (one, other))
+    texts = [in_full(float(value)) if isinstance(value, float) else _one_line(value) for value in (one, other)]
+    before, after = alike(texts) if isinstance(one, float) and isinstance(other, float) else map(rounded, texts)
     return f"{before} → {after}" if before != after else f"{_quoted(one)} → {_quoted(other)}"
 
 

@@ -71,7 +71,7 @@ class GenerationPackages:
         self._base_is_there.set()
         with suppress(TimeoutError):  # a new kernel imports the model's client now, and has few cores
             async with asyncio.timeout(CLIENT_SECONDS):
-                await self._setup.conversation.sent["plan"].wait()
+                await self._setup.conversation.has_asked.wait()
         self._setup.session.warm(count=3)  # one for the tests, one for the function that they call, one for the sample
 
     async def base_is_there(self) -> None:

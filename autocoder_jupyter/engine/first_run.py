@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
@@ -15,12 +14,12 @@ from typing import Any, TypeVar
 
 from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.data.overview import glimpses
-from autocoder_jupyter.engine.early_tests import EarlyCalls, EarlyTests
 from autocoder_jupyter.engine.environment import GenerationPackages
 from autocoder_jupyter.engine.evidence.comparison import SECONDS, second_program
 from autocoder_jupyter.engine.evidence.examiner import Examiner
 from autocoder_jupyter.engine.evidence.second_opinion import SecondOpinionStage
 from autocoder_jupyter.engine.evidence.solution_worker import AT_ONCE, SolutionWorker
+from autocoder_jupyter.engine.evidence.time_limit import TimeLimit
 from autocoder_jupyter.engine.generation import GenerationState
 from autocoder_jupyter.engine.sample_run import SampleRun, run_again, run_on_sample
 from autocoder_jupyter.run.events import SampleOutputs
@@ -60,12 +59,10 @@ class EarlyEvidence:
         self._second_opinion = second_opinion
         self._examiner = examiner
         self._is_over = threading.Event()
-        self._turn = threading.Event()
         self._tasks: list[asyncio.Task[None]] = []
 
-    def begin(self, program: Program, turn: threading.Event) -> None:
+    def begin(self, program: Program) -> None:
         """Begin, if anybody will need it."""
-        self._turn = turn
         is_examined = EFFORTS[self._state.setup.config.effort].is_examined
         if not self._is_over.is_set() and (is_examined or self._second_opinion.is_wanted):
             self._tasks = list(map(asyncio.create_task, (self._of_function(program), self._of_second(program))))
@@ -94,8 +91,6 @@ class EarlyEvidence:
                 await self._run(second_program(program, second), with_sample=True)
 
     def _may_continue(self) -> bool:
-        """Wait until it is the turn of the next call. False if there is none."""
-        self._turn.wait(SLOWEST)
         return not self._is_over.is_set()
 
     async def _run(self, program: Program, *, with_sample: bool) -> None:
@@ -105,11 +100,11 @@ class EarlyEvidence:
         def job(worker: Worker) -> None:
             side, inputs = SolutionWorker("", worker, program, known), self._inputs()
             if with_sample and self._may_continue():
-                side.on({**self._others, **self._state.varied.tables}, time.monotonic() + SECONDS, kept=True)
+                side.on({**self._others, **self._state.varied.tables}, TimeLimit(SECONDS), kept=True)
             while self._may_continue() and (some := list(islice(inputs, AT_ONCE))):
-                until = time.monotonic() + 2 * SLOWEST
-                side.get_ready(some, until)
-                if time.monotonic() > until:
+                limit = TimeLimit(2 * SLOWEST, clock=2 * SLOWEST)
+                side.get_ready(some, limit)
+                if limit.is_over:
                     self._is_over.set()
 
         await self._state.setup.session.work(job)
@@ -154,7 +149,6 @@ class FirstRun:
 
     Attributes:
         ahead: the evidence that is gathered ahead.
-        tests: the tests that run while the others are written.
     """
 
     def __init__(
@@ -164,7 +158,7 @@ class FirstRun:
         ready: Callable[[], Awaitable[None]],
         ahead: EarlyEvidence,
     ) -> None:
-        self.ahead, self.tests = ahead, EarlyTests(state)
+        self.ahead = ahead
         self._state = state
         self._packages = packages
         self._ready = ready
@@ -175,12 +169,7 @@ class FirstRun:
     def stop(self) -> None:
         """End it, if it still runs, and what is done ahead."""
         self.ahead.cancel()
-        self.tests.cancel()
         _cancel(self._work, self._again)
-
-    def calls_of(self, program: Program) -> EarlyCalls | None:
-        """The calls of this program in the current environment that tests made ahead; None if there are none."""
-        return self.tests.calls if (program, self._state.setup.session.environment) == self._begun else None
 
     async def take(self, program: Program) -> SampleRun | None:
         """The run of this program in the current environment; None if there is none. It is taken once."""
@@ -206,8 +195,6 @@ class FirstRun:
         self._begun = program, session.environment
         await self._ready()
         sample = await run_on_sample(session, program, state.brief.request.samples, state.redaction)
-        if sample is not None and sample.error is None:
-            self.tests.begin(program)
         await show_outputs(state, sample, is_verified=False)
         if sample is not None and sample.error is None:
             self._again = asyncio.create_task(self._repeat(program, sample))
@@ -215,10 +202,10 @@ class FirstRun:
 
     async def _repeat(self, program: Program, sample: SampleRun) -> SampleRun | None:
         state = self._state
-        others = {sample.worker, *self.tests.workers}
+        others = {sample.worker}
         samples = state.brief.request.samples
         again = await run_again(state.setup.session, program, samples, sample, state.redaction, other_than=others)
-        self.ahead.begin(program, self.tests.idle)
+        self.ahead.begin(program)
         return again
 
     async def _has_packages(self) -> bool:

@@ -18,6 +18,7 @@ from autocoder_jupyter.engine.constraints import Constraints
 from autocoder_jupyter.engine.conversation import Conversation
 from autocoder_jupyter.engine.evidence.solution_worker import KnownAnswers
 from autocoder_jupyter.engine.evidence.variations import VariedSample
+from autocoder_jupyter.engine.first_answer import FirstAnswer
 from autocoder_jupyter.engine.prepare import Prepared
 from autocoder_jupyter.engine.prompt import Brief
 from autocoder_jupyter.engine.sandbox_session import SandboxSession, Services
@@ -65,10 +66,10 @@ class StageRunner:
         """Emit how a stage ended."""
         self._emit(StageFinished(stage, self.attempt, ok, replayed=replayed))
 
-    async def run(self, stage: StageName, work: Callable[[], Awaitable[T]]) -> T:
-        """Run the work of a stage."""
+    async def run(self, stage: StageName, work: Callable[[], Awaitable[T]], *, since: int | None = None) -> T:
+        """Run the work of a stage. Its exchanges are those after the first `since`; None stands for those until now."""
         self.started(stage)
-        before = len(self._exchanges_of(stage))
+        before = len(self._exchanges_of(stage)) if since is None else since
         try:
             outcome = await work()
         except BaseException as error:
@@ -82,7 +83,8 @@ class StageRunner:
         return outcome
 
     def _exchanges_of(self, stage: StageName) -> list[Exchange]:
-        return [exchange for exchange in self.exchanges() if exchange.stage == stage]
+        stages = ("plan", "code") if stage == "plan" else (stage,)  # one answer has the plan and the code
+        return [exchange for exchange in self.exchanges() if exchange.stage in stages]
 
 
 def innermost(error: Exception) -> Exception:
@@ -183,6 +185,7 @@ class GenerationState:
         choices: for each test of an earlier version whether it is kept or dropped; empty if there is no such version.
         code: the current solution; "" until it is written.
         suite: the current tests; None until they are written, or if tests are skipped.
+        answer: the answer that has the first code; None for a function that exists already.
 
     Attributes:
         stub_runs: the tests on stubs.
@@ -196,6 +199,7 @@ class GenerationState:
     choices: tuple[TestChoice, ...] = ()
     code: str = ""
     suite: TestSuite | None = None
+    answer: FirstAnswer | None = None
     has_code: asyncio.Event = field(default_factory=asyncio.Event)
     stub_runs: StubRuns = field(init=False)
     varied: VariedSample = field(init=False)

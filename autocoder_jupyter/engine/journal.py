@@ -31,6 +31,7 @@ from autocoder_jupyter.models.faults import CUT_OFF
 from autocoder_jupyter.models.questions import SentRequest
 from autocoder_jupyter.redaction.messages import redacted_record
 from autocoder_jupyter.request import Share
+from autocoder_jupyter.trust.formats import require_known, stamp
 from autocoder_jupyter.trust.seals import sealed
 from autocoder_jupyter.types import STOPPED, Exchange, Report
 from autocoder_jupyter.untrusted.folder import Folder
@@ -139,10 +140,11 @@ class RunJournal:
         self._sent: dict[str, Any] = {"requests": []}
         self._request_places: dict[int, int] = {}
         self._lock = threading.Lock()
+        self._has_format = False
 
     def _open(self, run_id: str) -> RunFolder:
         """Open the folder of a run, and load what this run and earlier ones recorded."""
-        self.run_id = run_id
+        self.run_id, self._has_format = run_id, False
         self._request_places = {}  # of requests in the file of this run
         self._run = run = RunFolder(self.root, self.name, run_id, is_version=self.IS_OF_VERSIONS)
         home = home_of(self.root.name, self.name)
@@ -159,8 +161,14 @@ class RunJournal:
         return run
 
     def _remember(self, entry: Mapping[str, Any]) -> None:
-        """Take over a recorded line."""
+        """Take over a recorded line.
+
+        Raises:
+            WrittenLater: a later version of this package wrote the lines after it.
+        """
         match entry.get("kind"):
+            case "format":
+                require_known(entry, f"{self.FILE} of {self.name}")
             case "exchange":
                 exchange = Exchange.model_validate(entry.get("exchange"))
                 self._exchanges[exchange.key] = exchange
@@ -224,7 +232,14 @@ class RunJournal:
     def _append(self, entry: Mapping[str, Any]) -> None:
         if self._run is not None:
             with self._lock:
+                self._begin_file(self._run)
                 self._run.append(self.FILE, line_of(entry))
+
+    def _begin_file(self, run: RunFolder) -> None:
+        """Begin a new file with the format of its lines."""
+        if not (self._has_format or run.holds(self.FILE) or run.waiting_lines(self.FILE)):
+            run.append(self.FILE, line_of({"kind": "format", **stamp()}))
+        self._has_format = True
 
 
 def line_of(entry: Mapping[str, Any]) -> str:
@@ -308,7 +323,7 @@ class Journal(RunJournal):
         if self._home.holds_json("request.json") and self._home.holds_json("sent.json") and recorded == sent:
             return
         self._move_earlier()
-        self._home.write("request.json", json.dumps(request, indent=1, ensure_ascii=False, default=str))
+        self._home.write("request.json", json.dumps({**stamp(), **request}, indent=1, ensure_ascii=False, default=str))
         self._home.write("sent.json", self._sent_text())
 
     def _move_earlier(self) -> None:
@@ -326,7 +341,7 @@ class Journal(RunJournal):
         self.write_sources(report, overwrite=overwrite)
         if overwrite:
             record = redacted_record(report.model_dump(mode="json", exclude={"conversation_history"}))
-            self._home.write("report.json", sealed(record, self.name, self.run_id, indent=1))
+            self._home.write("report.json", sealed({**stamp(), **record}, self.name, self.run_id, indent=1))
             with contextlib.suppress(OSError):  # then they are stored twice
                 store_once(self._files, home_of(self.root.name, self.name), self.run_id)
 

@@ -24,18 +24,19 @@ from autocoder_jupyter.engine.evidence.second_opinion import SecondOpinionStage
 from autocoder_jupyter.engine.evidence.split import declared
 from autocoder_jupyter.engine.first_run import EarlyEvidence, FirstRun, show_outputs
 from autocoder_jupyter.engine.generation import GenerationSetup, GenerationState, innermost
-from autocoder_jupyter.engine.planning import Planned, effort_summary, first_question_as_sent, make_brief
+from autocoder_jupyter.engine.planning import Asked, Planned, effort_summary, first_question, make_brief
 from autocoder_jupyter.engine.prepare import prepare, record_environment
 from autocoder_jupyter.engine.prompt import Brief
 from autocoder_jupyter.engine.sample_run import run_on_sample
 from autocoder_jupyter.engine.sandbox_session import Services
-from autocoder_jupyter.engine.start import Draft, start_of
+from autocoder_jupyter.engine.start import Draft, as_recorded, start_of
 from autocoder_jupyter.engine.tests import read_suites, same_test
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.engine.version_record import Turn, VerifiedTurn, VersionRecord, open_version, sources_of
 from autocoder_jupyter.engine.writer import Writer, WriterFactory, write_further_tests
 from autocoder_jupyter.equality import compare
 from autocoder_jupyter.errors import BudgetSpent, DataDrift, Locked, UnusableAnswer
+from autocoder_jupyter.models.offers import offer_others
 from autocoder_jupyter.request import AgentConfig, Earlier, Request
 from autocoder_jupyter.run.events import (
     DriftFound,
@@ -48,14 +49,15 @@ from autocoder_jupyter.run.events import (
     PlanReady,
     TestsCollected,
     VersionsCompared,
+    WaitsForRun,
 )
 from autocoder_jupyter.sandbox.environments import installed
 from autocoder_jupyter.sandbox.protocol import Program
-from autocoder_jupyter.types import Changes, OutputChange, Report, TestChoice
-from autocoder_jupyter.versions.request_lock import hold_lock, holder_words, lock_of, remove_old
+from autocoder_jupyter.settings.choices import ENGINES
+from autocoder_jupyter.types import Changes, OutputChange, Report, SecondOpinion, TestChoice
+from autocoder_jupyter.versions.request_lock import hold_lock, lock_of, remove_old
 from autocoder_jupyter.versions.store import Version
-
-_WAITING = "Another kernel{holder} works on the same request. This one waits for its result, and uses it."
+from autocoder_jupyter.versions.verification import without_others_evidence
 
 SECOND_AFTER = 1.0
 """Seconds after the plan before a second solution is asked for, unless the code is there earlier."""
@@ -86,6 +88,7 @@ async def generate(
         raised = innermost(error)
     if isinstance(raised, DataDrift) and raised.option:
         services.emit(OptionOffered(raised.option))
+    await offer_others(raised, services.emit)
     services.emit(Finished("failed", str(raised)))
     # Raised here without its context, because IPython prints a long stack for an error from a task group.
     raised.__context__ = None
@@ -105,13 +108,16 @@ class _Begun:
 
 
 async def _generate_in_turn(setup: GenerationSetup, begun: _Begun) -> Report:
-    """Generate when no other kernel works on the same request: the second one then finds the first one's result."""
-    if setup.config.cache == "disable":
+    """Generate when no other kernel works on the same request: the second one then finds the first one's result.
+
+    A run that only verifies a recorded version makes no result to wait for. It can last long, in spare time too.
+    """
+    if setup.config.cache == "disable" or (begun.draft is not None and begun.draft.kept is not None):
         return await _generate(setup, begun)
     journal, key = setup.services.journal, setup.prepared.key.id
     lock = await call_blocking(lambda: lock_of(cache_folder(), journal.root, journal.name, key))
     await call_blocking(lambda: installed.daily("request_locks", lambda before: remove_old(cache_folder(), before)))
-    async with hold_lock(lock, lambda: setup.emit(Noticed(_WAITING.format(holder=holder_words(lock))))):
+    async with hold_lock(lock, lambda words: setup.emit(WaitsForRun(words))):
         return await _generate(setup, begun)
 
 
@@ -229,8 +235,13 @@ class _Generation:
         setup, version = self._setup, self._record.version
         if draft.author == "you" and version.start.kept is None:
             setup.services.journal.write_draft(draft.code, draft.tests, draft.parent)
-        state, writer = self._planned(Planned(Brief(setup.request, draft.plan, version.context)))
-        if self._lacks_answers and not setup.config.locked:
+        existing = version.start.existing
+        request = as_recorded(setup.request, existing) if existing is not None else setup.request
+        state, writer = self._planned(Planned(Brief(request, draft.plan, version.context)))
+        recorded = self._recorded_opinion()
+        if recorded is not None and recorded.cut and setup.config.wants_second_opinion:
+            self._second_opinion.resume(setup.request, recorded)
+        elif recorded is not None and recorded.unanswered and not setup.config.locked:
             self._second_opinion.begin(setup.request, version.context)
         state.constraints.recall(setup.services.journal)
         if draft.tests:
@@ -238,42 +249,44 @@ class _Generation:
         state.set_code(draft.code)
         return state, writer
 
-    @property
-    def _lacks_answers(self) -> bool:
-        """Whether a question of the second opinion had no answer when the kept function was made."""
-        kept = self._record.start.kept
-        opinion = kept.report.second_opinion if kept is not None else None
-        return opinion is not None and bool(opinion.unanswered)
+    def _recorded_opinion(self) -> SecondOpinion | None:
+        """The second opinion on the kept function, as far as it counts here."""
+        kept, versions = self._record.start.kept, self._setup.services.journal.versions
+        return without_others_evidence(versions, kept).second_opinion if kept is not None else None
 
     async def _from_model(self) -> tuple[GenerationState, Writer]:
-        """Plan; then code, tests, constraints and a second solution, while the base environment is built."""
+        """Plan and code in one answer, then tests, constraints and a second solution, while the base is built."""
         setup, version = self._setup, self._record.version
         if setup.config.cache != "disable":
             record_environment(setup.services.journal, setup.prepared.key.id, version.environment)
-        first, _ = first_question_as_sent(setup.request, setup.prepared.inputs, version.context, asks=setup.config.ask)
+        first = first_question(setup.prepared, setup.config, version.context)
         setup.emit(EffortPlanned(effort_summary(setup.config, first)))
-        async with asyncio.TaskGroup() as group:
-            self._packages.begin_base(group)
-            state, writer = self._planned(await setup.stages.run("plan", self._make_brief))
-            self._first = FirstRun(
-                state,
-                self._packages,
-                self._record.offer_draft,
-                EarlyEvidence(state, self._packages, self._second_opinion, self._examination.examiner),
-            )
-            writing = group.create_task(writer.write())
-            group.create_task(state.constraints.ask_about_unread(setup.conversation, setup.services.journal))
-            with suppress(TimeoutError):  # many local models answer one question after the other
-                async with asyncio.timeout(SECOND_AFTER):
-                    await state.has_code.wait()
-            self._second_opinion.begin(state.brief.request, version.context)
-            await writing
+        asked = Asked(plan_only=ENGINES[setup.config.backend].plans_only)
+        try:
+            async with asyncio.TaskGroup() as group:
+                self._packages.begin_base(group)
+                state, writer = self._planned(await setup.stages.run("plan", partial(self._make_brief, asked)))
+                self._first = FirstRun(
+                    state,
+                    self._packages,
+                    self._record.offer_draft,
+                    EarlyEvidence(state, self._packages, self._second_opinion, self._examination.examiner),
+                )
+                writing = group.create_task(writer.write())
+                group.create_task(state.constraints.ask_about_unread(setup.conversation, setup.services.journal))
+                with suppress(TimeoutError):  # many local models answer one question after the other
+                    async with asyncio.timeout(SECOND_AFTER):
+                        await state.has_code.wait()
+                self._second_opinion.begin(state.brief.request, version.context)
+                await writing
+        finally:
+            asked.stop()
         return state, writer
 
-    async def _make_brief(self) -> Planned:
+    async def _make_brief(self, asked: Asked) -> Planned:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._begun.writers.prepare())
-            return await make_brief(self._setup, self._record.version.context)
+            return await make_brief(self._setup, self._record.version.context, asked)
 
     def _planned(self, planned: Planned) -> tuple[GenerationState, Writer]:
         """The state and the writer, once there is a plan."""
@@ -283,7 +296,7 @@ class _Generation:
         brief = replace(brief, plan=brief.plan.model_copy(update={"split": split}))
         setup.emit(PlanReady(brief.plan))
         constraints = Constraints.read(brief.request.constraints, setup.shared_samples, brief.plan)
-        self._record.state = state = GenerationState(setup, brief, constraints, planned.choices)
+        self._record.state = state = GenerationState(setup, brief, constraints, planned.choices, answer=planned.answer)
         self._record.writer = writer = self._begun.writers.create(state, self._packages)
         return state, writer
 

@@ -10,8 +10,6 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, Field
 
-from autocoder_jupyter.engine.conversation import Conversation, Messages
-from autocoder_jupyter.engine.prompt import extended, plan_addition, question, request_text
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.kinds.table import KINDS, WHOLE, elements_of
 from autocoder_jupyter.models.answers import Unreadable
@@ -138,40 +136,55 @@ def _require_parts_that_cross(text: str, arguments: str) -> None:
 # No part is dropped silently, except properties in `holds` that cannot be tested.
 
 
-class _Parameter(BaseModel):
+class PlannedParameter(BaseModel):
+    """A proposed parameter."""
+
     name: str
     type: str
     default: Any = None
     meaning: str = ""
 
 
-class _Column(BaseModel):
+class PlannedColumn(BaseModel):
+    """A column of a proposed table."""
+
     name: str
     dtype: str
     meaning: str = ""
 
 
-class _Output(BaseModel):
+class PlannedOutput(BaseModel):
+    """A proposed output."""
+
     name: str
     type: str
     meaning: str = ""
-    columns: list[_Column] = Field(default_factory=list)
+    columns: list[PlannedColumn] = Field(default_factory=list)
+
+
+class PlannedQuestion(BaseModel):
+    """A question to the user. `assumed` is the option that the plan takes meanwhile."""
+
+    text: str
+    options: list[str] = Field(default_factory=list)
+    assumed: str = ""
 
 
 class PlanAnswer(BaseModel):
-    """The plan of one function."""
+    """The plan of one function, as the model gave it."""
 
-    description: str
-    approach: str
-    outputs: list[_Output]
-    parameters: list[_Parameter] = Field(default_factory=list)
+    description: str = ""
+    approach: str = ""
+    outputs: list[PlannedOutput] = Field(default_factory=list)
+    parameters: list[PlannedParameter] = Field(default_factory=list)
     assumptions: list[str] = Field(default_factory=list)
     packages: list[str] = Field(default_factory=list)
     system_packages: list[str] = Field(default_factory=list)
     holds: list[str] = Field(default_factory=list)
+    questions: list[PlannedQuestion] = Field(default_factory=list)
 
 
-Item = TypeVar("Item", _Output, _Parameter)
+Item = TypeVar("Item", PlannedOutput, PlannedParameter)
 
 
 def merge(answer: PlanAnswer, inputs: tuple[InputSpec, ...], outputs: tuple[OutputSpec, ...]) -> CodePlan:
@@ -184,9 +197,11 @@ def merge(answer: PlanAnswer, inputs: tuple[InputSpec, ...], outputs: tuple[Outp
         merged = [spec for item in _once(answer.outputs, problems) if (spec := _output(item, problems)) is not None]
         if not merged and not problems:
             problems.append("It names no output. Give at least one.")
-    given = {spec.name for spec in inputs}
-    further = [item for item in _once(answer.parameters, problems) if _python_name(item.name) not in given]
-    parameters = [parameter for item in further if (parameter := _parameter(item, problems)) is not None]
+    given = {spec.name.casefold() for spec in inputs}
+    further = [item for item in answer.parameters if _python_name(item.name).casefold() not in given]
+    parameters = [
+        parameter for item in _once(further, problems) if (parameter := _parameter(item, problems)) is not None
+    ]
     if problems:
         raise Unreadable("\n".join(problems))
     required = (spec for spec in inputs if spec.required)
@@ -226,7 +241,7 @@ def _once(items: Sequence[Item], problems: list[str]) -> list[Item]:
     return list(by_name.values())
 
 
-def _declared(spec: OutputSpec, proposed: _Output | None) -> OutputSpec:
+def _declared(spec: OutputSpec, proposed: PlannedOutput | None) -> OutputSpec:
     if proposed is None:
         return spec
     columns = spec.columns or (_columns(proposed) if spec.type == "DataFrame" else ())
@@ -243,11 +258,11 @@ def _elements(declared: TypeName, proposed: str) -> str:
     return meant.elements if meant.name == declared else ""
 
 
-def _columns(output: _Output) -> tuple[ColumnSpec, ...]:
+def _columns(output: PlannedOutput) -> tuple[ColumnSpec, ...]:
     return tuple(ColumnSpec(name=c.name, dtype=c.dtype, meaning=c.meaning) for c in output.columns)
 
 
-def _output(item: _Output, problems: list[str]) -> OutputSpec | None:
+def _output(item: PlannedOutput, problems: list[str]) -> OutputSpec | None:
     """A proposed output. If it cannot be read: None, and the reason is added to the problems."""
     try:
         name, meant = _required_name(item.name), meant_type(item.type)
@@ -268,7 +283,7 @@ def _output(item: _Output, problems: list[str]) -> OutputSpec | None:
     return OutputSpec(name=name, type=meant.name, meaning=meaning, columns=columns, elements=meant.elements)
 
 
-def _parameter(item: _Parameter, problems: list[str]) -> InputSpec | None:
+def _parameter(item: PlannedParameter, problems: list[str]) -> InputSpec | None:
     """A proposed parameter as an optional input. If it cannot be one: None, and the reason is added to the problems."""
     try:
         name, meant = _required_name(item.name), meant_type(item.type)
@@ -313,55 +328,6 @@ def _shown(text: str) -> str:
     return repr(text[:80])
 
 
-# The question
-
-_INSTRUCTIONS = """\
-You plan one Python function, `run`, and write no code. Its code and its tests are written apart from each other, from
-your plan and the rules above: leave nothing to guess that both need to know. Decide:
-- outputs: the name, type and exact meaning of each (unit, order, what is counted; of a list of fixed length what stands
-  at each place; of an int that is no count what stands for nothing). Of a DataFrame also how its rows are sorted, and
-  its columns in order, each with dtype (int64, float64, str, bool, datetime64[us], category) and meaning; none where
-  they depend on the data. Declared outputs stay; else propose the fewest that answer the request.
-- parameters: usually none. Only a number or word of the request that a person will want to vary, as a single value,
-  with that of the request as default; meanings then write its name, not its value. None for what an output's name says
-  (`orders_in_2019`). The inputs above are given already.
-- assumptions: how you read what a reader could take otherwise: which date counts; duplicates, unmatched keys; which
-  standard deviation; whether bounds are included; time zones; where the data win over the request; what holds where a
-  rule above is not meant. Decide each, ask nothing, plan no error. Short sentences, the important ones first.
-- approach: a few sentences, with the pandas operations that matter.
-- holds: which of these `run` keeps on any data; each is tested, so leave out what is not certain:
-  `order`: another order of the input's rows changes no value, also among ties.
-  `twice`: each row of the largest input twice changes nothing, as for means, medians, shares and distinct values, but
-  not for sums, counts or a deviation by n - 1.
-  `rows`: the output is a table, and each row of it needs one row of the largest input alone.
-  `groups:customer`: the output is a table, and each row of it needs the rows of one customer alone, where `customer` is
-  a column of the largest input.
-- packages beyond the standard library, pandas and numpy: well-known ones, by their names on the Python package index,
-  and only when they earn it. System packages (apt) almost never.
-
-Types: str, int, float, bool, datetime, date, timedelta, DataFrame, Series, list[str], dict[str, float] and the like
-(JSON, with the type of what they hold), File and Dir (a pathlib.Path in `run`), Figure (of matplotlib)."""
-
-_OTHER_FIGURES = "A Figure may be of plotly or altair too, where that is asked for; then it is among the packages."
-
-
-def plan_messages(request: Request, inputs: tuple[InputSpec, ...], data_context: str) -> Messages:
-    """The question for a plan. A preview shows it too, because every later question begins with the same text."""
-    given = "\n".join(
-        f"- {spec.name}: {spec.written_type}" + ("" if spec.required else f" = {spec.default!r}") for spec in inputs
-    )
-    declared = "\n".join(f"- {spec.name}: {spec.written_type}" for spec in request.outputs)
-    messages = question(
-        request,
-        data_context,
-        f"Inputs that are given:\n{given or '- none'}",
-        f"Outputs that are declared:\n{declared or '- none: propose them'}",
-        _INSTRUCTIONS,
-        _OTHER_FIGURES if re.search("plotly|altair", request_text(request, ""), re.IGNORECASE) else "",
-    )
-    return extended(messages, plan_addition(request.earlier) if request.earlier else "")
-
-
 def reading(request: Request, inputs: tuple[InputSpec, ...]) -> Callable[[PlanAnswer], CodePlan]:
     """A function that makes a plan from an answer and the user's declarations; it raises `Unreadable` if it cannot.
 
@@ -377,13 +343,3 @@ def reading(request: Request, inputs: tuple[InputSpec, ...]) -> Callable[[PlanAn
         return plan.model_copy(update={"outputs": (*plan.outputs, *further)})
 
     return read
-
-
-async def make_plan(
-    conversation: Conversation, request: Request, inputs: tuple[InputSpec, ...], data_context: str
-) -> CodePlan:
-    """Ask for a plan until all of it can be read, and merge it with the user's declarations."""
-    read = reading(request, inputs)
-    return read(
-        await conversation.structured("plan", plan_messages(request, inputs, data_context), PlanAnswer, require=read)
-    )

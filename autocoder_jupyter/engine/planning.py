@@ -6,33 +6,28 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from pydantic import BaseModel, Field
-
 from autocoder_jupyter.engine.conversation import Messages
+from autocoder_jupyter.engine.first_answer import FirstAnswer, first_messages
 from autocoder_jupyter.engine.generation import GenerationSetup
-from autocoder_jupyter.engine.plan import PlanAnswer, make_plan, plan_messages, reading
-from autocoder_jupyter.engine.prepare import environment_text, prepare, with_environment
-from autocoder_jupyter.engine.prompt import Brief, extended
+from autocoder_jupyter.engine.plan import PlannedQuestion, reading
+from autocoder_jupyter.engine.prepare import Prepared, environment_text, prepare, with_environment
+from autocoder_jupyter.engine.prompt import Brief
 from autocoder_jupyter.engine.tests import read_suite, sort_tests, unreachable
-from autocoder_jupyter.models.answers import with_schema
-from autocoder_jupyter.models.protocol import answer_form
-from autocoder_jupyter.models.questions import response_format
 from autocoder_jupyter.request import AgentConfig, Earlier, Request
 from autocoder_jupyter.run.events import QuestionsAnswered, QuestionsAsked
-from autocoder_jupyter.settings.choices import EFFORTS
-from autocoder_jupyter.types import InputSpec, PlanQuestion, TestChoice
+from autocoder_jupyter.settings.choices import EFFORTS, ENGINES
+from autocoder_jupyter.types import PlanQuestion, TestChoice
 from autocoder_jupyter.versions.request_fields import content_key
 from autocoder_jupyter.view.amounts import amount
 
 # Questions to the user (`--ask`)
 #
-# Up to three, before code is written; the answers become lines of the request. The plan already assumes an answer to
-# each, so no second plan is needed if the user agrees or is absent. Answers are kept in the journal: the same questions
-# are not asked twice. A contradiction between the request and the data is a question too, before the others.
+# Up to three, before code is used; the answers become lines of the request. The plan already assumes an answer to each,
+# so nothing is asked again if the user agrees or is absent. Answers are kept in the journal: the same questions are not
+# asked twice. A contradiction between the request and the data is a question too, before the others.
 
 MOST_QUESTIONS = 3
 MOST_OPTIONS = 4
@@ -44,32 +39,15 @@ _STEP = "answers"
 _DATA, _REQUEST = "the data", "the request"
 """The answers to a question about a contradiction between the two."""
 
-_ASKING = """\
-The person can be asked before anything is written. Beside the plan, put up to three questions: only where the request
-leaves open what changes the numbers that come out, the most important first, and none where it decides. Each has two
-to four short options that a data scientist can choose from at a glance, and `assumed` is the option that your plan
-takes meanwhile, letter for letter. What you ask about stands among the assumptions too."""
 
-
-class _Question(BaseModel):
-    text: str
-    options: list[str] = Field(default_factory=list)
-    assumed: str = ""
-
-
-class _AskingPlan(PlanAnswer):
-    """The plan of one function, and what to ask the person about it."""
-
-    questions: list[_Question] = Field(default_factory=list)
-
-
-async def ask_for_brief(setup: GenerationSetup, context: str) -> Brief:
-    """Ask for the plan. If the user may be asked, the answers become part of the brief's request.
+async def ask_for_brief(setup: GenerationSetup, context: str, asked: Asked) -> Brief:
+    """Ask for plan and code; the plan is complete first. If the user may be asked, the answers become part of the
+    brief's request.
 
     If the request contradicts the data, the plan has an assumption that the data are followed, unless the user decided
     otherwise.
     """
-    brief = await _asked_brief(setup, context)
+    brief = await _asked_brief(setup, context, asked)
     refused = {answer.removesuffix(f" {_REQUEST}") for answer in brief.request.answers if answer.endswith(_REQUEST)}
     conflicts = (one for one in setup.prepared.context.conflicts if _about_conflict(one).text not in refused)
     unfit = tuple(f"{conflict}: the data are followed." for conflict in conflicts)
@@ -79,24 +57,23 @@ async def ask_for_brief(setup: GenerationSetup, context: str) -> Brief:
     return replace(brief, plan=brief.plan.model_copy(update={"assumptions": (*new, *brief.plan.assumptions)}))
 
 
-async def _asked_brief(setup: GenerationSetup, context: str) -> Brief:
-    request, inputs = setup.request, setup.prepared.inputs
+async def _asked_brief(setup: GenerationSetup, context: str, asked: Asked) -> Brief:
+    request = setup.request
+    head = await asked.anew(setup, request, context, asks=setup.config.ask).head()
     if not setup.config.ask:
-        return await _planned_brief(setup, request, context)
-    read = reading(request, inputs)
-    messages, answer_type = first_question(request, inputs, context, asks=True)
-    answer = await setup.conversation.structured("plan", messages, answer_type, require=read)
+        return Brief(request, head.plan, context)
     own = map(_about_conflict, setup.prepared.context.conflicts)
-    questions = (*own, *questions_of(getattr(answer, "questions", ())))[:MOST_QUESTIONS]
+    questions = (*own, *questions_of(head.answer.questions))[:MOST_QUESTIONS]
     answers = await _answers(setup, questions) if questions else ()
     given = [(question, answer) for question, answer in zip(questions, answers, strict=False) if answer]
     if not given:
-        return Brief(request, read(answer), context)
+        return Brief(request, head.plan, context)
     lines = tuple(f"{question.text} {answer}" for question, answer in given)
     answered = replace(request, answers=(*request.answers, *lines))
     setup.emit(QuestionsAnswered(lines))
-    agreed = all(answer == question.assumed for question, answer in given)
-    return Brief(answered, read(answer), context) if agreed else await _planned_brief(setup, answered, context)
+    if any(answer != question.assumed for question, answer in given):
+        head = await asked.anew(setup, answered, context, asks=False).head()
+    return Brief(answered, head.plan, context)
 
 
 def _about_conflict(conflict: str) -> PlanQuestion:
@@ -104,19 +81,7 @@ def _about_conflict(conflict: str) -> PlanQuestion:
     return PlanQuestion(text=_short(f"{conflict}. Which holds?"), options=(_DATA, _REQUEST), assumed=_DATA)
 
 
-async def _planned_brief(setup: GenerationSetup, request: Request, context: str) -> Brief:
-    return Brief(request, await make_plan(setup.conversation, request, setup.prepared.inputs, context), context)
-
-
-def first_question(
-    request: Request, inputs: tuple[InputSpec, ...], data_context: str, *, asks: bool
-) -> tuple[Messages, type[PlanAnswer]]:
-    """The first question to the model, and the type of its answer. A preview shows the same."""
-    messages = plan_messages(request, inputs, data_context)
-    return (extended(messages, _ASKING), _AskingPlan) if asks else (messages, PlanAnswer)
-
-
-def questions_of(asked: Sequence[_Question]) -> tuple[PlanQuestion, ...]:
+def questions_of(asked: Sequence[PlannedQuestion]) -> tuple[PlanQuestion, ...]:
     """The questions as they are shown: cut to fit a card, without those that have fewer than two options."""
     found = []
     for question in asked:
@@ -155,6 +120,39 @@ async def _answers(setup: GenerationSetup, questions: tuple[PlanQuestion, ...]) 
 # Planning
 
 
+class Asked:
+    """The first answer of a generation: the newest, if the user's answers made another one necessary.
+
+    Args:
+        plan_only: whether somebody else writes the code.
+    """
+
+    def __init__(self, *, plan_only: bool) -> None:
+        self._plan_only = plan_only
+        self.answer: FirstAnswer | None = None
+
+    def anew(self, setup: GenerationSetup, request: Request, context: str, *, asks: bool) -> FirstAnswer:
+        """Ask for an answer in place of the one before, which is ended."""
+        self.stop()
+        inputs = setup.prepared.inputs
+        messages = first_messages(
+            request,
+            inputs,
+            context,
+            asks=asks,
+            plan_only=self._plan_only,
+            system_prompt=setup.config.system_prompt or "",
+        )
+        read = reading(request, inputs)
+        self.answer = FirstAnswer(setup.conversation, messages, read, plan_only=self._plan_only)
+        return self.answer
+
+    def stop(self) -> None:
+        """End the answer, if it still arrives."""
+        if self.answer is not None:
+            self.answer.stop()
+
+
 @dataclass(frozen=True)
 class Planned:
     """The outcome of planning.
@@ -162,21 +160,24 @@ class Planned:
     Args:
         brief: the request, the plan and the data context.
         choices: for each test of the earlier version whether it is kept or dropped; empty if there is no such version.
+        answer: the answer that has the code too; None if there is none.
     """
 
     brief: Brief
     choices: tuple[TestChoice, ...] = ()
+    answer: FirstAnswer | None = None
 
 
-async def make_brief(setup: GenerationSetup, context: str) -> Planned:
+async def make_brief(setup: GenerationSetup, context: str, asked: Asked) -> Planned:
     """Ask for the plan and, at the same time, which earlier tests stay, so that neither answer sees the other."""
     earlier = setup.request.earlier
     if earlier is None:
-        return Planned(await ask_for_brief(setup, context))
+        return Planned(await ask_for_brief(setup, context, asked), answer=asked.answer)
     async with asyncio.TaskGroup() as group:
         sorting = group.create_task(_sorted(setup, context, earlier))
-        brief = await ask_for_brief(setup, context)
-    return Planned(brief, unreachable(sorting.result(), earlier.plan.inputs, brief.plan.inputs))
+        brief = await ask_for_brief(setup, context, asked)
+    choices = unreachable(sorting.result(), earlier.plan.inputs, brief.plan.inputs)
+    return Planned(brief, choices, asked.answer)
 
 
 async def _sorted(setup: GenerationSetup, context: str, earlier: Earlier) -> tuple[TestChoice, ...]:
@@ -189,14 +190,14 @@ async def _sorted(setup: GenerationSetup, context: str, earlier: Earlier) -> tup
 
 
 def preview(request: Request, config: AgentConfig) -> str:
-    """The first question to the model: each message exactly as sent, the schema of the answer, and what was masked.
+    """The first question to the model: each message exactly as sent, and what was masked.
 
     Every later question begins with the same request and data. It adds only what the model itself wrote and the
     results of running that.
     """
     prepared = prepare(request, config)
     context = with_environment(prepared.context.text, environment_text(config, prepared.pinned))
-    messages, answer = first_question_as_sent(prepared.request, prepared.inputs, context, asks=config.ask)
+    messages = first_question(prepared, config, context)
     masked = ", ".join(f"{count} {kind}" for kind, count in sorted(prepared.context.masked.items())) or "nothing"
     size = _size(messages)
     head = (
@@ -205,18 +206,20 @@ def preview(request: Request, config: AgentConfig) -> str:
         f"\n{effort_summary(config, messages)}"
     )
     head = "\n".join([head, *prepared.left_out])
-    schema = json.dumps(response_format("json_schema", answer_form(answer)), ensure_ascii=False)
     parts = [(message["role"], message["content"]) for message in messages]
-    parts.append(("response_format, where the model takes one", schema))
     return "\n\n".join([head, *(f"───── {title} ─────\n{content}" for title, content in parts)])
 
 
-def first_question_as_sent(
-    request: Request, inputs: tuple[InputSpec, ...], data_context: str, *, asks: bool
-) -> tuple[Messages, type[PlanAnswer]]:
-    """See `first_question`; with the schema of the answer in it, as it is sent."""
-    question, answer = first_question(request, inputs, data_context, asks=asks)
-    return with_schema(question, answer), answer
+def first_question(prepared: Prepared, config: AgentConfig, data_context: str) -> Messages:
+    """See `first_messages`."""
+    return first_messages(
+        prepared.request,
+        prepared.inputs,
+        data_context,
+        asks=config.ask,
+        plan_only=ENGINES[config.backend].plans_only,
+        system_prompt=config.system_prompt or "",
+    )
 
 
 def effort_summary(config: AgentConfig, first: Messages) -> str:
@@ -225,8 +228,9 @@ def effort_summary(config: AgentConfig, first: Messages) -> str:
     own = effort.questions - effort.has_second_opinion + config.wants_second_opinion - config.skip_tests
     more = ", one more if the tests are weak" if effort.is_examined and not config.skip_tests else ""
     takes = f", and up to {effort.seconds:g} s of checks" if effort.is_examined else ""
+    name = "none" if config.skip_tests and not effort.is_examined else config.effort
     return (
-        f"Effort {config.effort}: {own} questions to the model if the first attempt passes{more}, "
+        f"Effort {name}: {own} questions to the model if the first attempt passes{more}, "
         f"~{amount(own * size // 4)} tokens and the answers{takes}."
     )
 

@@ -1,6 +1,6 @@
 """The beginning of every question to the model: its role, the rules for all stages, the request, the plan, the data.
 
-The text is the same for plan, code, tests, diagnosis and fixes, and the instruction of a stage is last. So a provider's
+The text is the same for code, tests, diagnosis and fixes, and the instruction of a stage is last. So a provider's
 prompt cache can serve the beginning of all questions but the first. Cached text costs a tenth, and providers cache no
 beginning of less than about a thousand tokens: a rule that is long or that several stages need belongs here.
 Nothing in the text varies between two runs, so that answers can be replayed by the content of the question.
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -143,6 +143,18 @@ def signature(plan: CodePlan) -> str:
     parameters = ", ".join(_parameter(spec) for spec in plan.inputs)
     returned = _returned(plan.outputs).replace(annotation("Figure"), figure_class(plan))
     return f"def {FUNCTION}({parameters}) -> {returned}: ..."
+
+
+def given_signature(inputs: Iterable[InputSpec]) -> str:
+    """The `def` line as far as the request gives it, without what it returns.
+
+    The inputs of a refined version have the order of its calls, in which one with a default may come first.
+    """
+    parameters = ", ".join(
+        f"{spec.name}: {annotated(spec)}" + ("" if spec.required else f" = {spec.default!r}")
+        for spec in sorted(inputs, key=lambda spec: not spec.required)
+    )
+    return f"def {FUNCTION}({parameters}): ..."
 
 
 def _parameter(spec: InputSpec) -> str:
@@ -319,11 +331,6 @@ def plan_text(plan: CodePlan) -> str:
     return block("interface", "\n".join(lines))
 
 
-def approach_text(plan: CodePlan) -> str:
-    """The approach of a plan, for whoever writes the code."""
-    return f"Approach (where it departs from <interface>, <interface> holds): {plan.approach}"
-
-
 def _output_line(spec: OutputSpec) -> str:
     lines = [f"- {spec.name} ({spec.written_type}){_meaning(spec.meaning)}"]
     lines += [f"    - column {column.name!r}: {column.dtype}{_meaning(column.meaning)}" for column in spec.columns]
@@ -375,12 +382,10 @@ class Brief:
 # The version that a refinement starts from
 
 _PLAN = """\
-There is a function already, in which everything is granted but the last line under <wishes>.
+There is a function already, which grants everything but the last line under <wishes>.
 
 <present_function>
 {plan}
-
-Approach: {approach}
 
 {evidence}
 </present_function>
@@ -389,16 +394,16 @@ Approach: {approach}
 {code}
 </present_code>
 
-Plan the function as it is to be now. Grant the last wish, and change nothing that it does not touch: outputs, columns,
-parameters and assumptions that stay keep their names, their order and their words, letter for letter. What the wish
-adds comes after what is there. An assumption that the wish contradicts goes; what the wish leaves open is assumed."""
+Write it as it is to be now. Grant the last wish, and change nothing that it does not touch. In the docstring, outputs,
+columns, parameters and assumptions that stay keep their names, their order and their words, letter for letter. What the
+wish adds comes after what is there; an assumption that the wish contradicts goes. In the code, other lines stay as they
+are."""
 
 
 def plan_addition(earlier: Earlier) -> str:
-    """The end of the question for the plan."""
+    """The part of the first question about the function that is refined."""
     evidence = evidence_text(earlier.evidence)
-    plan = earlier.plan
-    return _PLAN.format(plan=plan_text(plan), approach=plan.approach, evidence=evidence, code=earlier.code.strip())
+    return _PLAN.format(plan=plan_text(earlier.plan), evidence=evidence, code=earlier.code.strip())
 
 
 def evidence_text(evidence: Evidence) -> str:

@@ -8,10 +8,9 @@ import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.engine.journal import Journal
@@ -319,52 +318,3 @@ class SandboxSession:
                     self._services.emit(Noticed(f"{error.what.rstrip('.')}. The sandbox was started again."))
                 else:
                     raise
-
-
-# Work that begins before its input is known
-
-Input = TypeVar("Input")
-Result = TypeVar("Result")
-
-
-class DeferredWork(Generic[Input, Result]):
-    """Work that is set up and waits for its input. Whoever makes it calls `start` or `cancel`.
-
-    Args:
-        work: is called at once, with a function that waits, on the thread of a worker, for the input. This function
-            raises `Cancelled` if there will be none.
-    """
-
-    def __init__(
-        self, environment: Environment | None, work: Callable[[Callable[[], Input]], Awaitable[Result]]
-    ) -> None:
-        self._environment = environment
-        self._given = Future[Input]()
-        self._has_started = False
-        self._work = asyncio.ensure_future(work(self._wait))
-        self._work.add_done_callback(_take_error)
-
-    def is_in(self, environment: Environment | None) -> bool:
-        """Whether it waits in this environment."""
-        return self._environment == environment and not self._work.done()
-
-    async def start(self, given: Input) -> Result | None:
-        """Give it its input. Returns its result; None if it ended before it could wait."""
-        self._given.set_result(given)
-        found = await self._work
-        return found if self._has_started else None
-
-    def cancel(self) -> None:
-        """End it without input. Its workers stay."""
-        self._given.set_exception(Cancelled("It is not needed."))
-
-    def _wait(self) -> Input:
-        given = self._given.result()
-        self._has_started = True
-        return given
-
-
-def _take_error(work: asyncio.Future[Result]) -> None:
-    """Take the error of cancelled work, so that asyncio does not show it."""
-    if not work.cancelled():
-        work.exception()

@@ -14,9 +14,9 @@ from typing import Any
 
 import pandas as pd
 
-from autocoder_jupyter.data.capture import origin_of
+from autocoder_jupyter.data.capture import origin_of, with_origin
 from autocoder_jupyter.data.columns_read import columns_read
-from autocoder_jupyter.data.drift import check_drift, missing_columns
+from autocoder_jupyter.data.drift import check_drift, missing_columns, restore_dtypes
 from autocoder_jupyter.data.renames import call_with, likely_renames, option_of
 from autocoder_jupyter.data.shapes import plain_shape
 from autocoder_jupyter.data.value_drift import recorded_values
@@ -306,10 +306,17 @@ class Start:
         why = f"{by} found an error in version {number}"
         return Start(version, why=why, parent=self.version, has_before=True)
 
-    def kept_failed(self, version: str, failure: str) -> Start:
-        """The start of a new version that is made from the kept one, because that failed on this data."""
+    def kept_failed(self, version: str, failure: str, other: str = "") -> Start:
+        """The start of a new version that is made from the kept one, because that failed on this data.
+
+        Args:
+            version: the folder of the new one.
+            failure: how it failed.
+            other: the versions of packages with which it was made, if these are others now.
+        """
         assert self.kept is not None and self.draft is not None
-        why = f"version {self.kept.number} fails on this data: {visible(' '.join(failure.split()))}"
+        made = f" (it was verified with {other})" if other else ""
+        why = f"version {self.kept.number} fails on this data{made}: {visible(' '.join(failure.split()))}"
         return Start(version, replace(self.draft, author="model"), why=why, parent=self.kept.id, has_before=True)
 
 
@@ -327,7 +334,7 @@ def start_of(
     elif config.cache == "override":
         start = Start(versions.free_id(prepared.key.id), why="generated again (--refresh)" if known else "")
     else:
-        start = Start(unrecorded_id(prepared.key.id), why="nothing recorded is used (--cache disable)")
+        start = Start(unrecorded_id(prepared.key.id), why="nothing recorded is used (cache = disable)")
     if start.draft is None:
         _require_nothing_withheld(request, config, versions)
     elif start.kept is not None:
@@ -421,7 +428,7 @@ def _not_refined(request: Request, pinned: Version) -> str:
     lacking = [visible(" ".join(wish.split())) for wish in request.wishes if wish not in pinned.report.wishes]
     if not lacking:
         return ""
-    return f", so it is not refined ({'; '.join(lacking)}): %autocode pin {request.name} --off unpins it"
+    return f", so it is not refined ({'; '.join(lacking)}): %autocode versions {request.name} pin --off unpins it"
 
 
 def _adopted_edit(versions: Versions, key: str, version: Version | None) -> Start | None:
@@ -595,6 +602,18 @@ def _reason(request: Request, record: Mapping[str, Any], versions: Versions, kno
         return ""
     found = [change for change in differences(versions.request(before.id), record) if change.what != "setting"]
     return in_words(found) or ("" if before.report.tests else "there are no tests yet")
+
+
+def as_recorded(request: Request, version: Version) -> Request:
+    """The request with its samples in the dtypes of a version's, as a call of that function gets them."""
+    report, samples = version.report, dict(request.samples)
+    reads = columns_read(report.solution.code if report.solution else "", report.declared_inputs)
+    for name, shape in report.sample_shapes.items():
+        value = samples.get(name)
+        if isinstance(value, pd.DataFrame | pd.Series) and not check_drift(name, value, shape, reads):
+            made: Any = restore_dtypes(value, shape, reads)
+            samples[name] = value if made is value else with_origin(made, origin_of(value))
+    return replace(request, samples=samples)
 
 
 def verified_on(samples: Mapping[str, Any]) -> str:

@@ -17,6 +17,7 @@ from pydantic import BaseModel, Field
 from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.prompt import FUNCTION, Brief, block, extended, how_it_comes_back
 from autocoder_jupyter.errors import UnusableAnswer
+from autocoder_jupyter.models.answers import HELP_FOR_SMALL_MODELS
 from autocoder_jupyter.types import BLIND, InputSpec, OutputSpec, TestChoice
 from autocoder_jupyter.untrusted.parsing import TESTS, TooLong, parse
 
@@ -184,7 +185,7 @@ async def write_tests(
             return (suite_of or read_suite)(source)
         except ValueError as error:
             problem = str(error)
-    raise UnusableAnswer(f"The model writes no usable tests. {problem}", hint="Try another model.")
+    raise UnusableAnswer(f"The model writes no usable tests. {problem}", hint=HELP_FOR_SMALL_MODELS)
 
 
 # The suite of a refined version

@@ -10,7 +10,7 @@ from autocoder_jupyter.engine.sample_run import SampleRun
 from autocoder_jupyter.engine.stub_check import CAN_FAIL
 from autocoder_jupyter.engine.tests import TestSuite, blind_id
 from autocoder_jupyter.sandbox.protocol import TestRun
-from autocoder_jupyter.types import CheckOutcome, Evidence, LayerCost, Strength, TestFailure, TestOutcome
+from autocoder_jupyter.types import CheckOutcome, Evidence, LayerCost, RowsUsed, Strength, TestFailure, TestOutcome
 
 _OUTCOME_TEXTS = {"missing": "it never ended (the time was up, or something stopped the test run)"}
 
@@ -32,6 +32,7 @@ class Verdict:
         strength: what the tests are worth; None if that was not examined.
         costs: what the layers of the evidence took.
         on_empty: tests that pass on a stub of empty defaults.
+        rows_used: which rows of the sample were used; None if that is not known.
     """
 
     suite: TestSuite | None = None
@@ -48,6 +49,7 @@ class Verdict:
     strength: Strength | None = None
     costs: tuple[LayerCost, ...] = ()
     on_empty: tuple[str, ...] = ()
+    rows_used: RowsUsed | None = None
 
     @property
     def is_vacuous(self) -> bool:
@@ -106,6 +108,7 @@ class Verdict:
             remarks=self.remarks,
             strength=self.strength,
             costs=self.costs,
+            rows_used=self.rows_used,
         )
 
     def _outcomes(self) -> tuple[TestOutcome, ...]:

@@ -11,7 +11,9 @@ import pandas as pd
 
 from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.data.capture import drawn_samples
+from autocoder_jupyter.data.drift import has_shape
 from autocoder_jupyter.data.schema import table_schema
+from autocoder_jupyter.data.shapes import shape_of
 from autocoder_jupyter.data.value_drift import value_profiles
 from autocoder_jupyter.data.withheld import WithheldColumns
 from autocoder_jupyter.engine.acceptance import own_module
@@ -20,6 +22,7 @@ from autocoder_jupyter.engine.environment import GenerationPackages
 from autocoder_jupyter.engine.evidence.second_opinion import SOLUTION
 from autocoder_jupyter.engine.generation import GenerationSetup, GenerationState
 from autocoder_jupyter.engine.journal import conversation
+from autocoder_jupyter.engine.packages import requirement_name
 from autocoder_jupyter.engine.prepare import environment_text, recorded_environment, request_record, with_environment
 from autocoder_jupyter.engine.start import Start, verified_on
 from autocoder_jupyter.engine.tests import TestSuite
@@ -37,7 +40,10 @@ from autocoder_jupyter.run.events import (
     VersionBegun,
 )
 from autocoder_jupyter.run.of_report import SECOND, facts_of
+from autocoder_jupyter.sandbox.environments.locking import pin_of
 from autocoder_jupyter.types import Attempt, CodeSolution, ErrorDiagnosis, Evidence, Report, SecondOpinion, Trace, Usage
+from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.version import VERSION
 from autocoder_jupyter.versions.store import Version
 from autocoder_jupyter.versions.verification import keep_evidence, new_key_problem, without_others_evidence
 
@@ -196,6 +202,7 @@ def build_report(
         detected_system_packages=system_packages,
         lock=environment.lock if environment else (),
         python_version=setup.session.python_version,
+        verified_with=verified_with(setup, packages, state) if best else {},
         image=environment.image if environment else None,
         sandbox=setup.services.sandbox.name,
         sandbox_tier=setup.services.tier,
@@ -204,7 +211,7 @@ def build_report(
         data_context=context or None,
         sample_schemas=dict(outcome.schemas),
         contracts={name: dict(contract.record) for name, contract in request.contracts.items()},
-        sample_shapes=dict(prepared.context.shapes),
+        sample_shapes=_shapes_as_verified(prepared.context.shapes, start, state),
         sample_values=dict(outcome.values),
         renames=dict(request.renames),
         usage=setup.budget.used,
@@ -216,6 +223,66 @@ def build_report(
         timeline=tracker.run.steps.in_order,
         **facts_of(tracker.run),
         trace=outcome.trace,
+    )
+
+
+def _shapes_as_verified(
+    shapes: Mapping[str, dict[str, Any]], start: Start, state: GenerationState | None
+) -> dict[str, dict[str, Any]]:
+    """The shapes of the samples, with the dtypes of the record in which a kept function was verified on them."""
+    if start.existing is None or state is None:
+        return dict(shapes)
+    recorded, found = start.existing.report.sample_shapes, dict(shapes)
+    for name, shape in shapes.items():
+        value = state.brief.request.samples[name]
+        if has_shape(value, shape):
+            continue
+        made = shape_of(value)
+        known = {**recorded.get(name, {}).get("categories", {}), **shape.get("categories", {})}
+        categories = {literal: known[literal] for literal in made.get("categories", {}) if literal in known}
+        details = {"categories": categories, "objects": made.get("objects", {})}
+        plain = {key: part for key, part in shape.items() if key not in details}
+        found[name] = {**plain, "columns": made["columns"], **{key: part for key, part in details.items() if part}}
+    return found
+
+
+_BASE = ("pandas", "numpy", "pyarrow")
+
+
+def verified_with(
+    setup: GenerationSetup, packages: GenerationPackages, state: GenerationState | None
+) -> dict[str, str]:
+    """The versions of what the current environment has for the function, and of this package."""
+    environment, code = setup.session.environment, state.code if state else ""
+    pins = dict(pin_of(line).split("==") for line in (environment.lock if environment else ()))
+    own = packages.of_the_code(state.brief.plan, code) if state else ()
+    names = dict.fromkeys((*_BASE, *(requirement_name(need) or need for need in own)))
+    found = {"autocoder-jupyter": VERSION, "python": ".".join(map(str, setup.session.python_version))}
+    return found | {name: pins[name] for name in names if name in pins}
+
+
+def other_versions(report: Report, now: Mapping[str, str]) -> str:
+    """What a recorded function was verified with and is not there now: `pandas 2.2.3, here 3.1.1`; "" if all is."""
+    then = dict(report.verified_with) or dict(pin.split("==") for pin in report.pins)
+    words = [
+        f"{name} {visible(then[name])[:40]}, here {version}"
+        for name, version in now.items()
+        if name != "autocoder-jupyter" and then.get(name, version) != version
+    ]
+    return "; ".join(words)
+
+
+def version_words(recorded: Report, report: Report) -> str:
+    """What to tell if a kept function ran with other versions than it was made with, or than those of the notebook."""
+    words, name = other_versions(recorded, report.verified_with), report.name
+    inside, here = report.verified_with.get("pandas", ""), pd.__version__
+    if words:
+        return f"{name} was verified with {words}. It passes here too."
+    if not inside or inside.partition(".")[0] == here.partition(".")[0]:
+        return ""
+    return (
+        f"{name} runs with pandas {inside}, with which it was verified; this notebook has {here}. So its tables can "
+        "have other dtypes than those of this pandas: text, for example, is object before pandas 3."
     )
 
 
@@ -259,7 +326,7 @@ def kept_report(report: Report, setup: GenerationSetup, kept: Version) -> Report
             "sample_values": recorded.sample_values or report.sample_values,
             "attempts": recorded.attempts,
             "history": recorded.history,
-            "second_opinion": report.second_opinion or _as_recorded(recorded.second_opinion),
+            "second_opinion": _better(report.second_opinion, recorded.second_opinion),
             "changes": report.changes or recorded.changes,
             "answers": recorded.answers,
             "trace": recorded.trace,
@@ -274,6 +341,13 @@ def previous_report(report: Report, setup: GenerationSetup, version: Version) ->
     return report.model_copy(
         update={"second_opinion": _as_recorded(recorded.second_opinion), "trace": report.trace or recorded.trace}
     )
+
+
+def _better(opinion: SecondOpinion | None, recorded: SecondOpinion | None) -> SecondOpinion | None:
+    """The opinion of this run; the recorded one if this run has none, or could not complete that."""
+    if opinion is None or recorded is None or not (opinion.state == "none" and recorded.cut):
+        return opinion or _as_recorded(recorded)
+    return _as_recorded(recorded.model_copy(update={"cut": opinion.cut}))
 
 
 def _as_recorded(opinion: SecondOpinion | None) -> SecondOpinion | None:
@@ -384,6 +458,8 @@ class VersionRecord:
             report = kept_report(report, setup, kept)
             keep_evidence(setup.services.journal.versions, kept, report)
             self._emit_key_problem()
+            if words := version_words(kept.report, report):
+                setup.emit(Noticed(words))
             setup.emit(KeptVerified(report.kept or ""))
             self._emit_recorded_facts(report)
         elif setup.config.cache != "disable":
@@ -503,6 +579,8 @@ class VersionRecord:
         start = start.previous_passed() if verdict.success else start.previous_failed(verdict.summary)
         if not verdict.success:
             setup.stages.attempts_allowed += 1
+            if self.state is not None:  # a new version is made for the data as they are
+                self.state.brief = replace(self.state.brief, request=setup.request)
         self._version = replace(self._version, start=start)
         author = start.draft.author if start.draft is not None else "model"
         writer = start.author_note or (setup.config.model if author == "model" and not start.as_is else "")
@@ -513,7 +591,9 @@ class VersionRecord:
         setup = self._setup
         versions, key = setup.services.journal.versions, setup.prepared.key.id
         version = await call_blocking(lambda: versions.free_id(key))
-        self._version = await open_version(setup, self._packages, self.start.kept_failed(version, failure))
-        state.brief = replace(state.brief, context=self._version.context)
+        assert self.start.kept is not None
+        other = other_versions(self.start.kept.report, verified_with(setup, self._packages, state))
+        self._version = await open_version(setup, self._packages, self.start.kept_failed(version, failure, other))
+        state.brief = replace(state.brief, request=setup.request, context=self._version.context)
         if not setup.config.skip_tests:
             setup.stages.attempts_allowed += 1

@@ -14,10 +14,11 @@ import pandas as pd
 
 from autocoder_jupyter.agent.agent import AutoCoderAgent
 from autocoder_jupyter.equality import EXAMPLE, equal
-from autocoder_jupyter.errors import AutocodeError, BudgetSpent, InvalidRequest
+from autocoder_jupyter.errors import AutocodeError, BudgetSpent, InvalidRequest, WrittenLater
 from autocoder_jupyter.request import AgentConfig
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.settings import parameters as check
+from autocoder_jupyter.trust.formats import require_known, stamp
 from autocoder_jupyter.types import OutputSpec, Report, type_name
 from autocoder_jupyter.types.records import STAGES
 from autocoder_jupyter.untrusted.folder import Folder
@@ -116,7 +117,7 @@ def write_task(folder: Path, task: KnownTask) -> Path:
     from autocoder_jupyter.codec import encode
 
     files = Folder(folder)
-    record: dict[str, Any] = {"format": FORMAT, "request": task.request, "returns": task.returns}
+    record: dict[str, Any] = {**stamp(FORMAT), "request": task.request, "returns": task.returns}
     for name, case in _cases(task):
         headers = []
         for number, (value, kind) in enumerate(
@@ -179,6 +180,7 @@ def _read(files: Folder, name: str, left: int) -> tuple[KnownTask, int]:
 
     try:
         record = parse(files.read_bytes(f"{name}/{TASK_FILE}", _TASK_BYTES))
+        require_known(record, f"The task {visible(name)}", FORMAT)
         if record["format"] != FORMAT:
             raise ValueError(f"it is not in format {FORMAT}")
         request, returns = record["request"], record["returns"]
@@ -191,6 +193,8 @@ def _read(files: Folder, name: str, left: int) -> tuple[KnownTask, int]:
         if sample.tables.keys() != new_rows.tables.keys():
             raise ValueError("sample and new_rows have tables with other names")
         return KnownTask(name, request, returns, sample, new_rows), taken
+    except WrittenLater:
+        raise
     except (InvalidRequest, OSError, ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
         why = error.what if isinstance(error, InvalidRequest) else f"{type(error).__name__}: {error}"
         if isinstance(error, OSError):

@@ -10,6 +10,6 @@ The package may import `agent`, `codemode` and what is below them.
 from __future__ import annotations
 
 from autocoder_jupyter.jobs.job import GenerationJob
-from autocoder_jupyter.jobs.registry import all_jobs, current, forget, prepare, submit, submit_code
+from autocoder_jupyter.jobs.registry import all_jobs, complete, current, forget, prepare, submit, submit_code
 
-__all__ = ["GenerationJob", "all_jobs", "current", "forget", "prepare", "submit", "submit_code"]
+__all__ = ["GenerationJob", "all_jobs", "complete", "current", "forget", "prepare", "submit", "submit_code"]

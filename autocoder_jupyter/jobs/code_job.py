@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.codemode.agent import AgentResult
 from autocoder_jupyter.concurrency import background
-from autocoder_jupyter.errors import AutocodeError, Cancelled, InvalidRequest
+from autocoder_jupyter.errors import AutocodeError, Cancelled, InvalidRequest, WrittenLater
 from autocoder_jupyter.jobs.job import BackgroundJob, UserQuestion
 from autocoder_jupyter.request import AgentConfig
 from autocoder_jupyter.result.pending import Pending, PendingResult
 from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.run.events import CallWaits, EndState, Finished, Noticed
 from autocoder_jupyter.run.tracker import RunTracker, write_log
+from autocoder_jupyter.trust.formats import require_known, stamp
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.plain_json import parse
 from autocoder_jupyter.untrusted.visible import visible
@@ -59,19 +60,28 @@ class CodeRecord:
     summary: str
 
     def save(self, root: Path, name: str) -> None:
-        """Write the record.
+        """Write the record, unless the same is there, which another version of this package may have written.
 
         Raises:
             OSError: it cannot be written.
+            WrittenLater: a record of a later version of this package is there.
         """
-        text = json.dumps(asdict(self), indent=1, ensure_ascii=False)
+        if load_record(root, name) == self:
+            return
+        text = json.dumps(stamp() | asdict(self), indent=1, ensure_ascii=False)
         Folder(root.parent).write(f"{root.name}/{name}/{FILE}", text.encode("utf-8", "replace"))
 
 
 def load_record(root: Path, name: str) -> CodeRecord | None:
-    """The record of a name; None if there is none, or it cannot be read."""
+    """The record of a name; None if there is none, or it cannot be read.
+
+    Raises:
+        WrittenLater: a later version of this package wrote it.
+    """
     try:
-        return _checked(parse(Folder(root.parent).read_bytes(f"{root.name}/{name}/{FILE}")))
+        record = parse(Folder(root.parent).read_bytes(f"{root.name}/{name}/{FILE}"))
+        require_known(record, name)
+        return _checked(record)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
@@ -375,7 +385,7 @@ class CodeJob(BackgroundJob[AgentResult, Answered, CodeRun]):
         )
         try:
             record.save(self._root, self.name)
-        except OSError as error:
+        except (OSError, WrittenLater) as error:
             self.tracker(Noticed(f"The conversation cannot be continued after a restart: {error}."))
 
     # How it ended
@@ -402,7 +412,7 @@ class CodeJob(BackgroundJob[AgentResult, Answered, CodeRun]):
             return ""
         return (
             f"{self.name} waits for your consent to call {waiting[0]}. "
-            f"Interrupt, then type %autocode approve {self.name} or %autocode decline {self.name}."
+            f"Interrupt, then type %autocode reply {self.name} yes {' '.join(self.tracker.run.consent)}, or no."
         )
 
     # Approval

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import contextlib
 import contextvars
 import threading
 from abc import ABC, abstractmethod
@@ -13,11 +14,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from autocoder_jupyter.agent.generation import generate_report, resolution_of, resolution_of_error
+from autocoder_jupyter.agent.generation import completed_report, generate_report, resolution_of, resolution_of_error
 from autocoder_jupyter.calls.function import Interface
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.awaited import Awaited
+from autocoder_jupyter.concurrency.spare_time import SPARE_TIME
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.engine.prepare import settle_inputs
 from autocoder_jupyter.errors import Cancelled
@@ -148,10 +150,14 @@ class BackgroundJob(ABC, Generic[T, R, S]):
         background.loop().call_soon_threadsafe(lambda: self._begin(context), context=context)
 
     def _begin(self, context: contextvars.Context) -> None:
-        self._task = asyncio.get_running_loop().create_task(self._work(), context=context)
+        self._task = asyncio.get_running_loop().create_task(self._in_turn(), context=context)
         self._task.add_done_callback(self._settle)
         if self._cancel_reason is not None:  # cancelled before it began
             self._cancel_task()
+
+    async def _in_turn(self) -> T:
+        with SPARE_TIME.in_use():
+            return await self._work()
 
     def cancel(self, reason: str = CANCELLED) -> None:
         """Cancel the work. Only the first reason counts."""
@@ -240,6 +246,7 @@ class GenerationJob(BackgroundJob[Report, Resolution, FunctionRun]):
         self.request = request
         self.config = config
         self._draft = draft
+        self._completing: concurrent.futures.Future[None] | None = None
         self._journal = Journal(journal_root, request.name)
         self._before = _Previous(older, journal_root, request.name, config)
         self.result = CodeGenEvalResult(
@@ -317,12 +324,12 @@ class GenerationJob(BackgroundJob[Report, Resolution, FunctionRun]):
     def obstacle(self) -> str:
         """The answer or consent that the generation needs from the user, as a sentence; "" if it needs none."""
         if self.pending_questions is not None:
-            return f"{self.name} waits for your answers. Interrupt, then type %autocode answer {self.name}."
+            return f"{self.name} waits for your answers. Interrupt, then type %autocode reply {self.name}."
         if (packages := self.pending_approval) is None:
             return ""
         return (
             f"{self.name} waits for your consent to install {', '.join(packages)}. "
-            f"Interrupt, then type %autocode approve {self.name} or %autocode decline {self.name}."
+            f"Interrupt, then type %autocode reply {self.name} yes {' '.join(packages)}, or no."
         )
 
     # Approval
@@ -340,6 +347,32 @@ class GenerationJob(BackgroundJob[Report, Resolution, FunctionRun]):
     def decline(self, question: str = "") -> bool:
         """Refuse what waits. False if nothing waits, or something else than `question`."""
         return self._answer("waiting for approval", False, question)
+
+    # What the time has cut
+
+    def complete(self, notify: Callable[[], object]) -> None:
+        """Begin to complete the evidence in spare time, without a model, if the time has cut it.
+
+        Args:
+            notify: called on the background thread when the result has more evidence.
+        """
+        report = self._pending.wait().report if self.done else None
+        if report is not None and report.success and report.is_cut and self.config.cache != "disable":
+            self._completing = background.submit(self._complete(report, notify))
+
+    async def _complete(self, before: Report, notify: Callable[[], object]) -> None:
+        with contextlib.suppress(Exception):  # nobody asked for it, and what was found stays
+            root = self._journal.root
+            after = await SPARE_TIME.run(lambda: completed_report(self.request, self.config, root, before))
+            if after is not None:
+                self._pending.improve(Resolution("ready", after))
+                notify()
+
+    def cancel(self, reason: str = CANCELLED) -> None:
+        """Cancel the work, also that which completes its evidence. Only the first reason counts."""
+        if self._completing is not None:
+            self._completing.cancel()
+        super().cancel(reason)
 
     async def _ask_consent(self, packages: tuple[str, ...]) -> bool:
         return await self._ask(UserQuestion(packages, ", ".join(packages), "waiting for approval"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -77,6 +78,13 @@ def forget(name: str) -> None:
         job = _jobs.pop(name, None)
     if job is not None:
         job.cancel()
+
+
+def complete(name: str, notify: Callable[[], object]) -> None:
+    """Begin to complete the evidence of the function of that name; see `GenerationJob.complete`."""
+    job = current(name)
+    if isinstance(job, GenerationJob):
+        job.complete(notify)
 
 
 def all_jobs() -> tuple[AnyJob, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import functools
 import json
-import math
 import numbers
 import os
 import re
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.untrusted import plain_json
+from autocoder_jupyter.kinds.paths import local_path
 from autocoder_jupyter.untrusted.chart_words import chart_words
 from autocoder_jupyter.untrusted.charts import chart_bundle, why_not_drawn
 from autocoder_jupyter.untrusted.folder import Folder
@@ -36,7 +35,7 @@ class _PathValue(os.PathLike[str]):
     """A path with a type. Two are equal if they have the same type and the same path."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path).expanduser()
+        self.path = local_path(path, "Download it first, and pass the path of the file or folder.").expanduser()
 
     def __fspath__(self) -> str:
         return str(self.path)
@@ -119,7 +118,7 @@ class Figure:
         Raises:
             InvalidRequest: the suffix is not known, the figure does not have this format, or writing failed.
         """
-        target = Path(path).expanduser()
+        target = local_path(path).expanduser()
         contents = {".png": self.png, ".svg": self.svg, ".json": json.dumps(self.spec).encode() if self.spec else b""}
         formats = [suffix for suffix, content in contents.items() if content]
         if not target.suffix and not target.is_dir():
@@ -193,10 +192,6 @@ class Kind:
         from_json: converts a default from JSON. Raises ValueError or TypeError if it is not valid.
         source: such a default as an expression in a solution.
         from_iso: returns a time in canonical ISO format. Raises ValueError if it is not valid.
-        parse: parses the text of a form field. Raises ValueError or TypeError. None if it cannot be typed.
-        expects: a description of the text that `parse` accepts.
-        placeholder: the placeholder of an empty form field.
-        show: formats a value as text that `parse` accepts.
         empty: the output for an empty result; "" if there is none.
         reader: the function that reads it on the command line of an exported script.
         metavar: its placeholder in the help of the script.
@@ -218,10 +213,6 @@ class Kind:
     source: Callable[[Any], str] = repr
     from_iso: Callable[[str], str] | None = None
     iso_example: str = ""
-    parse: Callable[[str], Any] | None = None
-    expects: str = ""
-    placeholder: str = ""
-    show: Callable[[Any], str] = str
     empty: str = ""
     reader: str = ""
     metavar: str = ""
@@ -373,36 +364,9 @@ def hint_of_duration(name: str, value: Any) -> str:
 _ISO_DURATION = re.compile(r"P(?=.)(?:\d+W)?(?:\d+D)?(?:T(?=.)(?:\d+H)?(?:\d+M)?(?:\d+(?:\.\d+)?S)?)?")
 
 
-def finite(text: str) -> float:
-    if not math.isfinite(number := float(text)):
-        raise ValueError
-    return number
-
-
-def truth_from_text(text: str) -> bool:
-    """`true` or `false`."""
-    if text.casefold() not in ("true", "false"):
-        raise ValueError
-    return text.casefold() == "true"
-
-
-def duration_from_text(text: str) -> dt.timedelta:
-    """Seconds, `1:30:00` or `P2DT3H`."""
-    from pydantic import ValidationError
-
-    try:
-        return duration_from_json(float(text) if text.replace(".", "", 1).isdigit() else text)
-    except ValidationError:
-        raise ValueError from None
-
-
 def duration_from_json(value: Any) -> dt.timedelta:
     """A duration from its ISO text or from a number of seconds."""
     return _durations().validate_python(value)
-
-
-def duration_as_text(value: dt.timedelta) -> str:
-    return str(_durations().dump_python(value, mode="json"))
 
 
 def duration_source(default: Any) -> str:
@@ -415,29 +379,6 @@ def _durations() -> TypeAdapter[dt.timedelta]:
     from pydantic import TypeAdapter
 
     return TypeAdapter(dt.timedelta)
-
-
-def json_of(kind: type) -> Callable[[str], Any]:
-    def reader(text: str) -> Any:
-        value = plain_json.parse(text)
-        if not isinstance(value, kind):
-            raise ValueError
-        return value
-
-    return reader
-
-
-def as_json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-def path_of(kind: Callable[[str], Any]) -> Callable[[str], Any]:
-    def reader(text: str) -> Any:
-        if not text:
-            raise ValueError
-        return kind(text)
-
-    return reader
 
 
 def iso_datetime(text: str) -> str:

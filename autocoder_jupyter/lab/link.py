@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import queue
 import threading
 import time
@@ -17,9 +18,10 @@ from contextvars import Context
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
+from autocoder_jupyter.concurrency.background import start_thread
 from autocoder_jupyter.lab.server import can_serve_extension
 from autocoder_jupyter.magics.notebook import Notebook
-from autocoder_jupyter.redaction.logs import redacting_logger
+from autocoder_jupyter.redaction.logs import redacting_logger, without_messages
 from autocoder_jupyter.version import VERSION
 
 if TYPE_CHECKING:
@@ -49,6 +51,9 @@ class Channel(Protocol):
         ...
 
 
+WITH_A_KEY = "try-model"
+"""The action whose message may contain a key. At the level of debugging, libraries log all messages."""
+
 OnMessage = Callable[[Any], None]
 """Called with the data of a message, on the thread that received it: the main thread, or that of a subshell."""
 
@@ -62,6 +67,8 @@ class CommChannel:
     def __init__(self, on_message: OnMessage, on_refused: OnRefused) -> None:
         import comm
 
+        for log in ("Comm", "IPKernelApp"):
+            without_messages(logging.getLogger(log), WITH_A_KEY)
         self._on_message = on_message
         self._on_refused = on_refused
         self._lock = threading.Lock()
@@ -271,7 +278,7 @@ class PageLink:
 
     def _handle(self, message: Any) -> None:
         if not isinstance(message, dict):
-            _log.info("a page sent a message that is not an object: %.100r", message)
+            _log.info("a page sent a message that is not an object: %s", type(message).__name__)
             return
         kind, identity = message.get("kind"), message.get("id")
         if kind == "hello" and isinstance(message.get("client"), str):
@@ -281,9 +288,15 @@ class PageLink:
         elif kind == "settings" and isinstance(message.get("values"), dict):
             self._take_settings(message["values"])
         elif kind == "request" and isinstance(identity, str):
-            from autocoder_jupyter.lab.requests import answer
+            from autocoder_jupyter.lab.requests import answer, is_slow
 
-            self._send({"kind": "reply", "id": identity, **answer(self._notebook, message)})
+            def reply() -> None:
+                self._send({"kind": "reply", "id": identity, **answer(self._notebook, message)})
+
+            if is_slow(message):
+                start_thread(lambda: _logging_errors(reply), "autocode-link")
+            else:
+                reply()
         elif kind == "problems" and isinstance(identity, str):
             from autocoder_jupyter.lab.requests import problems
 
@@ -294,7 +307,7 @@ class PageLink:
             )
             self._send({"kind": "reply", "id": identity, "ok": False, "error": error})
         else:
-            _log.info("a page sent an unknown message: %.100r", message)
+            _log.info("a page sent an unknown message of the kind %.30r", kind)
 
     def _greet(self, client: str) -> None:
         from autocoder_jupyter.lab.messages import vocabulary

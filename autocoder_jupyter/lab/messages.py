@@ -16,7 +16,7 @@ from autocoder_jupyter.magics.notebook import Launch, Notebook, is_code_result, 
 from autocoder_jupyter.magics.options import OPTIONS, SETTINGS
 from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.run.function_run import FunctionRun
-from autocoder_jupyter.run.of_report import run_of
+from autocoder_jupyter.run.of_report import question_key, run_of
 from autocoder_jupyter.run.record import Phase
 from autocoder_jupyter.settings.config import RECORDS
 from autocoder_jupyter.settings.setting import Option
@@ -129,7 +129,7 @@ class CellProblem(TypedDict):
 
 
 class CheckedPart(TypedDict):
-    """A row of `%autocode doctor`, as texts; the others are as in `magics/doctor.DoctorRow`."""
+    """A row of `%autocode setup check`, as texts; the others are as in `magics/doctor.DoctorRow`."""
 
     name: str
     state: str
@@ -139,15 +139,21 @@ class CheckedPart(TypedDict):
     bad: bool
 
 
-class ReadyModels(TypedDict):
-    """Models that can be asked now, and why. `api_base` is the address that they need; empty for the usual one.
-
-    A server at such an address needs no key and costs nothing.
-    """
+class OfferedModels(TypedDict):
+    """Models that can be asked now, and why, as in `run/events.ModelOffer`."""
 
     text: str
     models: list[str]
     api_base: str
+
+
+class ReadyModels(TypedDict):
+    """All of them; the model that is set, with its address; and the system's keyring in words, if there is one."""
+
+    offers: list[OfferedModels]
+    model: str
+    api_base: str
+    keyring: str
 
 
 class RequestOutcome(TypedDict):
@@ -173,7 +179,7 @@ Message = Welcome | SettingsMessage | JobsMessage | Data | ReplyMessage
 MOST_HELD = 200
 """Maximum number of results without a job; only a loop creates more."""
 
-ROWS = ("Note", "Reason", "Warnings", "Verified", "Passed", "Call")
+ROWS = ("Note", "Reason", "Warnings", "Verified", "Call")
 """The rows of a card that a page gets."""
 
 
@@ -265,7 +271,7 @@ def _of_state(name: str, state: Shown) -> JobState:
         "name": visible_block(name),
         "phase": state.phase,
         "asks": visible_block(state.asks)[:MOST_CHARACTERS],
-        "question": state.question,
+        "question": state.question or (question_key(state) if isinstance(state, FunctionRun) else ""),
         "cost": state.usage.cost,
         "progress": round(state.progress, 3),
         "step": step(state),
@@ -278,7 +284,10 @@ def _of_state(name: str, state: Shown) -> JobState:
 
 
 class OptionWords(TypedDict):
-    """An option of `%%autocode`; in TypeScript `IOption`, and the next two are `ISubcommand` and `IVocabulary`."""
+    """An option of `%%autocode`; in TypeScript `IOption`, and the next two are `ISubcommand` and `IVocabulary`.
+
+    A `former` spelling is read, and not offered.
+    """
 
     name: str
     flags: list[str]
@@ -287,6 +296,7 @@ class OptionWords(TypedDict):
     placeholder: str
     help: str
     repeatable: bool
+    former: bool
 
 
 class SubcommandWords(TypedDict):
@@ -332,10 +342,11 @@ def _option(option: Option) -> OptionWords:
         "name": option.name,
         "flags": list(option.flags),
         "takes_value": option.takes_value,
-        "choices": list(option.choices),
+        "choices": list(option.written_choices),
         "placeholder": option.placeholder,
         "help": option.help,
         "repeatable": option.repeatable,
+        "former": not option.is_current,
     }
 
 

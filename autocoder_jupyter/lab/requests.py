@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from autocoder_jupyter.calls.outputs import field_names
+from autocoder_jupyter.display.calls import call_line
 from autocoder_jupyter.display.charts import description, thumbnail
-from autocoder_jupyter.display.inspector.form import call_line
 from autocoder_jupyter.display.live import card_bundle
 from autocoder_jupyter.errors import AutocodeError, InvalidRequest
 from autocoder_jupyter.lab.messages import (
@@ -20,7 +20,8 @@ from autocoder_jupyter.lab.messages import (
     TakenSettings,
 )
 from autocoder_jupyter.magics.doctor import examine
-from autocoder_jupyter.magics.line.first_steps import ready
+from autocoder_jupyter.magics.line.first_steps import choose
+from autocoder_jupyter.magics.line.replies import keep_as_it_is
 from autocoder_jupyter.magics.notebook import (
     Launch,
     Notebook,
@@ -31,7 +32,9 @@ from autocoder_jupyter.magics.notebook import (
     find_waiting,
     is_code_result,
 )
+from autocoder_jupyter.magics.own_tests import sources
 from autocoder_jupyter.magics.problems import find_problems
+from autocoder_jupyter.magics.references import fitting_variables
 from autocoder_jupyter.magics.settings import read_lab, suggestion
 from autocoder_jupyter.magics.versions import VersionManager
 from autocoder_jupyter.redaction.logs import redacting_logger
@@ -121,6 +124,10 @@ def _decline(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> None:
     _decide(notebook, name, asked, lambda job, question: job.decline(question))
 
 
+def _keep(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> None:
+    keep_as_it_is(notebook, name, str(asked.get("question") or ""))
+
+
 def _decide(
     notebook: Notebook, name: str, asked: Mapping[str, Any], decide: Callable[[NotebookJob, str], bool]
 ) -> None:
@@ -160,17 +167,32 @@ def _code(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
 
 
 def _call(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
-    """A line that calls the function, with the variables that have the names of its inputs."""
-    report = _ended(notebook, name)
-    if not (report.success or getattr(find_result(notebook, name), "can_be_called", False)):
+    """A line that calls the function, with variables that fit its inputs."""
+    report, result = _ended(notebook, name), find_result(notebook, name)
+    if not (report.success or getattr(result, "can_be_called", False)):
         raise InvalidRequest(f"{name} cannot be called.", why=report.error or "")
-    return call_line(name, report.declared_inputs, notebook.namespace)
+    variables = fitting_variables(result, report.declared_inputs, notebook.namespace)
+    return call_line(name, report.declared_inputs, variables)
 
 
 def _assignment(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
     """The same line, with names for the outputs."""
     call = _call(notebook, name, asked)
     return f"{', '.join(field_names([spec.name for spec in _ended(notebook, name).declared_outputs]))} = {call}"
+
+
+def _sources(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
+    """Code and tests as they are on disk now, as JSON, for an editor."""
+    return json.dumps(dict(zip(("code", "tests"), sources(notebook, _ended(notebook, name)), strict=True)))
+
+
+def _edit(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> None:
+    """Take edited code and tests, which the next `%autocode retest` tests."""
+    code, tests = asked.get("code"), asked.get("tests")
+    if not isinstance(code, str) or not isinstance(tests, str):
+        raise InvalidRequest("The code and the tests must be strings.")
+    _ended(notebook, name)
+    notebook.edits[name] = code, tests
 
 
 def _tests(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
@@ -216,7 +238,7 @@ def _picture(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str | N
 
 
 def _doctor(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
-    """What `%autocode doctor` finds, as JSON: a list of `CheckedPart`."""
+    """What `%autocode setup check` finds, as JSON: a list of `CheckedPart`."""
     rows: list[CheckedPart] = [
         {
             "name": visible(row.name),
@@ -232,16 +254,34 @@ def _doctor(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
 
 
 def _ready(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
-    """The models that can be asked now, as JSON: a list of `ReadyModels`."""
-    found: list[ReadyModels] = [
-        {
-            "text": visible(one.text),
-            "models": [visible(model) for model in one.models],
-            "api_base": visible(one.api_base or ""),
-        }
-        for one in ready()
-    ]
+    """The models that can be asked now, and the system's keyring, as JSON: `ReadyModels`."""
+    from autocoder_jupyter.concurrency import background
+    from autocoder_jupyter.models.keys import keyring_name
+    from autocoder_jupyter.models.offers import offers
+
+    settings = notebook.settings()
+    found: ReadyModels = {
+        "offers": [
+            {
+                "text": visible(one.text),
+                "models": [visible(model) for model in one.models],
+                "api_base": visible(one.api_base),
+            }
+            for one in background.run(offers())
+        ],
+        "model": visible(settings["model"]),
+        "api_base": visible(settings["api_base"] or ""),
+        "keyring": keyring_name(),
+    }
     return json.dumps(found)
+
+
+def _try_model(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
+    """Use the model, and the key if one was typed, that the page sends, if it answers. `key` is written nowhere."""
+    chosen, key = asked.get("values"), asked.get("key") or ""
+    if not isinstance(chosen, dict) or not isinstance(key, str):
+        raise InvalidRequest("The settings must be an object, and the key a string.")
+    return choose(notebook, chosen, key.strip(), keeps=asked.get("keep") is True)
 
 
 def _ended(notebook: Notebook, name: str) -> Any:
@@ -262,6 +302,7 @@ _ACTIONS: dict[str, Callable[[Notebook, str, Mapping[str, Any]], str | None]] = 
     "cancel": _cancel,
     "approve": _approve,
     "decline": _decline,
+    "keep": _keep,
     "check-split": _check_split,
     "versions": _versions,
     "picture": _picture,
@@ -271,13 +312,21 @@ _ACTIONS: dict[str, Callable[[Notebook, str, Mapping[str, Any]], str | None]] = 
     "call": _call,
     "assignment": _assignment,
     "tests": _tests,
+    "sources": _sources,
+    "edit": _edit,
     "export": _export,
     "doctor": _doctor,
     "ready": _ready,
+    "try-model": _try_model,
 }
 
-_WITHOUT_NAME = {"doctor", "ready"}
-"""Actions that are about the notebook, so they need no name."""
+_WITHOUT_NAME = ("doctor", "ready", "try-model")
+"""Actions that are about the notebook, so they need no name. They may take seconds."""
+
+
+def is_slow(asked: Mapping[str, Any]) -> bool:
+    """Whether a request may take so long that the others must not wait for it."""
+    return asked.get("action") in _WITHOUT_NAME
 
 
 # The settings of JupyterLab's settings page

@@ -7,7 +7,7 @@ are imported only when they are used.
 - `options`, `command`, `examples`: the options of a cell, parsed; `settings`: their values; `help`: their text
 - `references`, `recognition`, `no_data`, `contracts`: the variables that a request names, or should name
 - `cell`: runs a cell; `own_tests`: tests and edits of the user; `versions`: finds, refines and manages versions
-- `result_display`, `progress`, `terminal`, `sixel`: what is shown of a result and of a run
+- `result_display`, `progress`, `terminal`: what is shown of a result and of a run
 - `problems`, `completion`: help while a cell is written; `doctor`, `permissions`: checks of machine and folder
 - `line/`: subcommands of `%autocode`; `codemode/`: cells with `--mode tools`
 """

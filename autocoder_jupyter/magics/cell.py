@@ -7,28 +7,30 @@ import dataclasses
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.concurrency.awaited import Awaited, Wait, print_obstacles
 from autocoder_jupyter.concurrency.background import POLL_SECONDS, start_thread
 from autocoder_jupyter.display.live import LiveCard, View
-from autocoder_jupyter.errors import GenerationFailed, InvalidRequest
+from autocoder_jupyter.errors import AutocodeError, GenerationFailed, InvalidRequest
 from autocoder_jupyter.magics.command import CellCommand, parse_cell
 from autocoder_jupyter.magics.contracts import with_contracts
 from autocoder_jupyter.magics.examples import require_fit
-from autocoder_jupyter.magics.help import help_text
+from autocoder_jupyter.magics.help import full_help, help_text
 from autocoder_jupyter.magics.no_data import require_data, require_frames
 from autocoder_jupyter.magics.notebook import Launch, Notebook, NotebookJob, is_ours, is_result
 from autocoder_jupyter.magics.options import SETTINGS
 from autocoder_jupyter.magics.permissions import notice
-from autocoder_jupyter.magics.progress import TerminalProgress, ask_at_prompt
+from autocoder_jupyter.magics.progress import TerminalProgress, ask_at_prompt, error_says_all
 from autocoder_jupyter.magics.references import hints, without_rows
 from autocoder_jupyter.magics.settings import Settings
 from autocoder_jupyter.magics.versions import given_fields, refined_request
 from autocoder_jupyter.request import AgentConfig, Backend, Request
 from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.run.function_run import FunctionRun
+from autocoder_jupyter.run.of_report import with_answers
 from autocoder_jupyter.run.tracker import RunTracker
 from autocoder_jupyter.settings.config import without_effect as settings_without_effect
 from autocoder_jupyter.view import markup
@@ -139,20 +141,38 @@ def show_job(
     card: LiveCard[Any],
     *,
     notices: tuple[str, ...] = (),
-    views: tuple[View[Any], ...] | None = None,
 ) -> Launch:
     """Bind the name of a job to its result and show its card."""
     notebook.namespace[job.name] = job.result
-    started = Launch(job, card, notebook.cell_id)
+    started, before = Launch(job, card, notebook.cell_id), notebook.launched.get(job.name)
     notebook.launched[job.name] = started
-    for view in _views(notebook, started) if views is None else (*notebook.front_end.views, *views):
+    if before is not None and is_result(before.job.result) and is_result(job.result) and not notebook.is_terminal:
+        _follow_replacement(before, started)
+    for view in _views(notebook, started):
         card.add_view(view)
     card.start()
     if is_result(job.result):
         _follow_splits(started)
+        if not (notebook.is_headless or notebook.is_terminal):  # what is recorded there is always the same
+            _complete_evidence(notebook, started)
     if notebook.is_terminal:  # printed before the cell waits, because the card comes at the end
         print("\n".join(notices), end="\n" * bool(notices))
     return started
+
+
+def _follow_replacement(before: Launch, started: Launch) -> None:
+    """Say on the card of the earlier function that a later cell has replaced it, when that is so."""
+    if before.cell_id is not None and before.cell_id == started.cell_id:
+        return  # the cell has another output now
+    wish = getattr(started.card.state, "refinement", "")
+
+    def ended() -> None:
+        if started.job.result.report.success:
+            name = started.job.name
+            words = f"A later cell has refined {name}: {wish}" if wish else f"A later cell has made {name} anew."
+            before.card.add(replaced=words)
+
+    started.job.result.on_done(lambda: start_thread(ended, "autocode-replaced"))
 
 
 def _follow_splits(started: Launch) -> None:
@@ -170,6 +190,18 @@ def _follow_splits(started: Launch) -> None:
     result.on_split(show)
     # The thread that ends a job must not wait, and the report can be read only when that has gone on.
     result.on_done(lambda: start_thread(ended, "autocode-split"))
+
+
+def _complete_evidence(notebook: Notebook, started: Launch) -> None:
+    """Complete what the time has cut when the kernel has nothing else to do, and show it on the card."""
+    job, card = started.job, started.card
+
+    def show() -> None:
+        report = job.result.report
+        card.add(evidence=report.evidence, second_opinion=report.second_opinion)
+
+    complete = partial(notebook.jobs.complete, job.name, show)
+    job.result.on_done(lambda: start_thread(complete, "autocode-complete"))
 
 
 def wait_for(
@@ -193,7 +225,13 @@ def wait_for(
         ask()
 
     progress = decline if notebook.is_headless else print_and_ask
-    wait_in_cell(started, progress=progress, ending=ending, asks=asks_consent)
+    try:
+        wait_in_cell(started, progress=progress, ending=ending, asks=asks_consent)
+    except AutocodeError as error:
+        # The log of a run without a user has no card, only the error.
+        if notebook.is_headless or (notebook.is_terminal and error_says_all(started.card.state)):
+            raise
+        raise error.below_its_card() from None
 
 
 def _views(notebook: Notebook, started: Launch) -> Iterator[View[Any]]:
@@ -219,8 +257,9 @@ def _views(notebook: Notebook, started: Launch) -> Iterator[View[Any]]:
 def run_cell(notebook: Notebook, line: str, body: str) -> None:
     command = parse_cell(line, body)
     if command.help:
-        print(help_text())
+        print(full_help() if command.help == "all" else help_text())
         return
+    notebook.print_hints(command.hints)
     notebook.front_end.await_settings()
     settings = notebook.settings(command.settings)
     if command.mode == "tools":
@@ -316,7 +355,6 @@ def launch(
     waits: bool,
     notices: tuple[str, ...] = (),
     draft: Draft | None = None,
-    views: tuple[View[FunctionRun], ...] | None = None,
 ) -> None:
     """Start a job, bind its name to the pending result at once, and show its card with the notices."""
     root = notebook.journal_root
@@ -332,10 +370,11 @@ def launch(
         )
     )
     card = LiveCard(
-        tracker, complete=lambda last: dataclasses.replace(last, sent=read_sent(root, request.name, job.run_id))
+        tracker,
+        complete=lambda last: dataclasses.replace(with_answers(last), sent=read_sent(root, request.name, job.run_id)),
     )
     job = notebook.jobs.submit(request, config, journal_root=root, tracker=tracker, draft=draft)
-    started = show_job(notebook, job, card, notices=notices, views=views)
+    started = show_job(notebook, job, card, notices=notices)
     if waits:
         wait_for(notebook, started, TerminalProgress(card), lambda: ask_at_prompt(job))
 

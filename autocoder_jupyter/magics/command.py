@@ -9,7 +9,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.kinds.table import KINDS, WHOLE, elements_of, misfit, plain_type
@@ -23,7 +23,7 @@ from autocoder_jupyter.magics.codemode.reading import (
 from autocoder_jupyter.magics.examples import ExampleOption, parse_example
 from autocoder_jupyter.magics.options import FLAGS, SETTINGS
 from autocoder_jupyter.magics.settings import suggestion
-from autocoder_jupyter.settings.parameters import require_short, require_unicode
+from autocoder_jupyter.settings.parameters import choice, require_short, require_unicode
 from autocoder_jupyter.settings.setting import Mode, Option
 from autocoder_jupyter.types import INPUT_TYPE_NAMES, TYPE_NAMES, InputSpec, OutputSpec, TypeName
 from autocoder_jupyter.types.interface import demand_text
@@ -174,6 +174,8 @@ def _looks_like_flag(word: str) -> bool:
 def _valued(one: Written, option: Option, text: str, word: int, start: int) -> Written:
     one = replace(one, text=text, text_word=word, text_start=start)
     try:
+        if option.in_cell:
+            return replace(one, value=choice(one.flag, text, option.written_choices))
         return replace(one, value=option.from_text(text, one.flag))
     except InvalidRequest as error:
         return replace(one, error=error, error_in_value=True)
@@ -329,7 +331,8 @@ class CellCommand:
         split: how it must be able to be called for pieces of its largest table; "" if that is not demanded.
         mode: `function`, or `tools` for code that calls functions of the notebook.
         settings: the options of the cell that are settings, by name.
-        help: whether the cell asks for the help text; then the rest is empty.
+        hints: a sentence for each former spelling in the cell, with the current one.
+        help: which help the cell asks for, `most` or `all`; "" if it asks for none. With one, the rest is empty.
     """
 
     name: str = ""
@@ -349,7 +352,8 @@ class CellCommand:
     tools: tuple[ToolOption, ...] = ()
     continues: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
-    help: bool = False
+    hints: tuple[str, ...] = ()
+    help: Literal["", "most", "all"] = ""
 
 
 def parse_cell(line: str, body: str) -> CellCommand:
@@ -358,7 +362,7 @@ def parse_cell(line: str, body: str) -> CellCommand:
     prompt = without_quotes(written)
     words = split_words(straight(option_text))
     if any(word in FLAGS and FLAGS[word].name == "help" for word in words):
-        return CellCommand(help=True)
+        return CellCommand(help="all" if "all" in words else "most")
     arguments = read_arguments(words, FLAGS)
     given = arguments.given
     mode = mode_of(given)
@@ -384,6 +388,7 @@ def parse_cell(line: str, body: str) -> CellCommand:
         tools=read_tools(given.get("tool", ())),
         continues=read_continued(given.get("continue"), name),
         settings=_settings(given),
+        hints=tuple(_hints(given)),
     )
     for _, _, error in doubled_names(
         outputs=[output.name for output in command.outputs],
@@ -518,10 +523,25 @@ def _is_dashed_option(line: str) -> bool:
 
 def _settings(given: Mapping[str, Any]) -> dict[str, Any]:
     settings = {option: value for option, value in given.items() if option in SETTINGS}
+    if "effort" in settings:  # a cell that says how much is checked says whether there are tests
+        stands_for = (SETTINGS["effort"].in_cell or {}).get(settings["effort"], {"skip_tests": False})
+        settings = {**settings, **stands_for, **({"skip_tests": True} if given.get("skip_tests") else {})}
     if given.get("refresh") and settings.setdefault("cache", "override") != "override":
         policy = settings["cache"]
         raise InvalidRequest(f"--refresh and --cache {policy} cannot be used together.", hint="Keep one of them.")
     return settings
+
+
+def _hints(given: Mapping[str, Any]) -> Iterator[str]:
+    """What to write instead of each former spelling in a cell."""
+    for option in (SETTINGS[name] for name in given if name in SETTINGS):
+        if option.instead is not None:
+            value = given[option.name]
+            plain = f"{value:g}" if isinstance(value, float) else str(value)
+            written = option.flags[0] if option.kind == "flag" else f"{option.flags[0]} {plain}"
+            setting = plain if isinstance(value, float) else repr(value)
+            now = option.instead.get(value) or f"the setting %config Autocode.{option.name} = {setting}"
+            yield f"{written} is now {now}. The old spelling works for one more release."
 
 
 def read_name(positional: Sequence[str]) -> str:

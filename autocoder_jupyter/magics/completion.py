@@ -1,14 +1,14 @@
 """Completion in the kernel, for every front end: options, their values, `@frames`, subcommands and names.
 
 A front end shows the type beside each word. IPython's protocol has no other field, so the type also contains the size
-and the columns of a table.
+and the columns of a table, and in a terminal, which has room for it, the help of an option or subcommand.
 """
 
 from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
@@ -17,11 +17,13 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.line import SUBCOMMANDS
 from autocoder_jupyter.magics.notebook import Notebook, is_ours
 from autocoder_jupyter.magics.options import FLAGS
+from autocoder_jupyter.settings.setting import Option
 
 _DECLARED_TYPE = re.compile(r"""(?P<flag>-o|--output|-i|--input)[\s=]+["'][^"':]*:\s*(?P<fragment>\w*)$""")
 _VALUE = re.compile(r"(?:^|\s)(?P<flag>--?[A-Za-z][\w-]*)(?:\s+|=)(?:\w+=)?(?P<fragment>[^\s\"'=]*)$")
 _FLAG = re.compile(r"(?:^|\s)(?P<fragment>--?[\w-]*)$")
 _REFERENCE = re.compile(r"(?<![\w@])@(?P<fragment>\w*)$")
+_USAGE_WORD = re.compile(r"(?<![-\w])[a-z]+")
 _OPTION_LINE = re.compile(r"\s*--?[A-Za-z]*")
 
 Offer = tuple[str, str]
@@ -64,22 +66,28 @@ def _in_cell(text: str, row: int, before: str, notebook: Notebook) -> tuple[str,
     flag = _FLAG.search(before)
     if flag and (row > 0 or " " in before):
         written = set(re.findall(r"(?<!\S)--?[A-Za-z][\w-]*", "\n".join(lines[: row + 1])))
-        return _among(flag["fragment"], _all(_flags(written - {flag["fragment"]}), "option"))
+        return _among(flag["fragment"], _options(_flags(written - {flag["fragment"]}), notebook))
     return _reference(before, notebook)
 
 
 def _in_line(before: str, notebook: Notebook) -> tuple[str, list[Offer]]:
     command_name, blank, rest = before.partition(" ")
     if not blank:
-        return _among(command_name, _all(SUBCOMMANDS, "subcommand"))
+        terminal = notebook.is_terminal
+        offers = ((name, each.help if terminal else "subcommand") for name, each in SUBCOMMANDS.items())
+        return _among(command_name, offers)
     command = SUBCOMMANDS.get(command_name)
     if command is None:
         return "", []
     fragment = re.split(r"\s", rest)[-1]
     if fragment.startswith("-"):
-        return _among(fragment, _all((flag for option in command.options for flag in option.flags), "option"))
-    if command.takes_name and " " not in rest.lstrip():
+        flags = {flag: option for option in command.options for flag in option.flags}
+        return _among(fragment, _options(flags, notebook))
+    before_it = rest.split()[: -1 if fragment else None]
+    if command.takes_name and not before_it:
         return _among(fragment, _names(notebook))
+    if len(before_it) == command.takes_name:
+        return _among(fragment, _all(dict.fromkeys(_USAGE_WORD.findall(command.usage)), "word"))
     return "", []
 
 
@@ -94,6 +102,10 @@ def _among(fragment: str, offers: Iterable[Offer]) -> tuple[str, list[Offer]]:
 
 def _all(words: Iterable[str], kind: str) -> list[Offer]:
     return [(word, kind) for word in words]
+
+
+def _options(flags: Mapping[str, Option], notebook: Notebook) -> list[Offer]:
+    return [(flag, option.help if notebook.is_terminal else "option") for flag, option in flags.items()]
 
 
 def _types(flag: str) -> tuple[str, ...]:
@@ -120,7 +132,7 @@ def _values(flag: str, fragment: str, notebook: Notebook) -> Iterable[Offer]:
         from autocoder_jupyter.magics.codemode.cell import conversations
 
         return _all(conversations(notebook), "conversation")
-    return _all(option.choices, "value")
+    return _all(option.written_choices, "value")
 
 
 def _models(fragment: str, notebook: Notebook) -> Iterator[Offer]:
@@ -136,9 +148,9 @@ def _models(fragment: str, notebook: Notebook) -> Iterator[Offer]:
         yield from _all((f"{provider}/" for provider in known_providers()), "provider")
 
 
-def _flags(written: set[str]) -> list[str]:
+def _flags(written: set[str]) -> dict[str, Option]:
     spent = {FLAGS[flag].name for flag in written if flag in FLAGS and not FLAGS[flag].repeatable}
-    return [flag for flag, option in FLAGS.items() if option.name not in spent]
+    return {flag: option for flag, option in FLAGS.items() if option.is_current and option.name not in spent}
 
 
 def _data(notebook: Notebook) -> list[Offer]:

@@ -1,4 +1,4 @@
-"""`%autocode doctor`: check the sandbox, the model, the versions and the caches that a generation would use."""
+"""`%autocode setup check`: check the sandbox, the model, the versions and the caches that a generation would use."""
 
 from __future__ import annotations
 
@@ -114,13 +114,15 @@ def _claude_model(settings: Settings) -> _Part:
 
 
 def _claude_key(settings: Settings) -> _Part:
+    from autocoder_jupyter.models import keys
     from autocoder_jupyter.models.preflight import KEYS, require_key
     from autocoder_jupyter.models.protocol import ModelConfig
 
     config = ModelConfig(settings["model"], settings["api_key"], settings["api_base"], settings["litellm_params"])
     if fault := fault_of(lambda: require_key(config)):
         return _Part("key", "is missing", fault)
-    has_key = config.api_key or "api_key" in config.params or any(os.environ.get(name) for name in KEYS["anthropic"])
+    given = keys.typed(config) or config.api_key or "api_key" in config.params
+    has_key = given or any(os.environ.get(name) for name in KEYS["anthropic"])
     return _Part("key", "is set" if has_key else "not needed", note="" if has_key else "api_base is set")
 
 
@@ -266,6 +268,8 @@ def _model(settings: Settings) -> Iterable[DoctorRow]:
         yield part("key", "none is sent", "the settings say that none is needed")
     elif "api_key" in config.params:
         yield part("key", "in litellm_params")
+    elif known["key_typed"]:
+        yield part("key", "typed", "in the memory of this kernel until it ends")
     elif variable := known["key_variable"]:
         is_set, address = known["key_set"], known["api_base"]
         if is_set:

@@ -28,7 +28,7 @@ class AutocodeMagics(Magics):
     @no_var_expand
     @line_cell_magic
     def autocode(self, line: str, cell: str | None = None) -> None:
-        """Describe a function in a cell, and get it tested on your data. `%autocode help` shows all options."""
+        """Describe a function in a cell, and get it tested on your data. `%autocode -h` shows how."""
         with without_keys():
             if cell is None:
                 from autocoder_jupyter.magics.line.dispatch import run_line
@@ -47,6 +47,16 @@ class AutocodeMagics(Magics):
 
         with without_keys():
             run_test_cell(self.notebook, line, cell)
+
+
+def _help() -> str:
+    from autocoder_jupyter.magics.help import help_text
+
+    return help_text()
+
+
+# What IPython shows for `%autocode?` and `%%autocode?`.
+AutocodeMagics.autocode.getdoc = _help  # type: ignore[union-attr]
 
 
 @contextlib.contextmanager

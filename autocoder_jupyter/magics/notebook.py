@@ -18,6 +18,7 @@ from autocoder_jupyter.magics.settings import AutocodeTraits, Settings, resolve,
 from autocoder_jupyter.redaction.logs import redacting_logger
 from autocoder_jupyter.settings.parameters import is_input_name
 from autocoder_jupyter.untrusted.folder import Folder
+from autocoder_jupyter.untrusted.visible import visible
 from autocoder_jupyter.view.markup import Html, html_output
 
 if TYPE_CHECKING:
@@ -152,6 +153,10 @@ class Jobs(Protocol):
 
     def forget(self, name: str) -> None: ...
 
+    def complete(self, name: str, notify: Callable[[], object]) -> None:
+        """Begin to complete the evidence of a function in spare time, if the time has cut it."""
+        ...
+
     def all_jobs(self) -> Sequence[NotebookJob]:
         """All jobs of this kernel."""
         ...
@@ -182,6 +187,7 @@ class Notebook:
         launched: the newest job that was started here, by name.
         prepared: set when `prepare` was called.
         shown_notices: keys of messages that were shown in full; the next time they are shortened to one line.
+        edits: code and tests that the user edited in a page, by the function's name, until they are tested.
         own_tests: the user's own tests, by the function's name, then by cell.
     """
 
@@ -192,6 +198,7 @@ class Notebook:
     front_end: FrontEnd = field(default_factory=FrontEnd)
     prepared: threading.Event = field(default_factory=threading.Event)
     shown_notices: set[str] = field(default_factory=set)
+    edits: dict[str, tuple[str, str]] = field(default_factory=dict)
     own_tests: dict[str, dict[str, str]] = field(default_factory=dict)
 
     @property
@@ -256,6 +263,15 @@ class Notebook:
         """The configuration of a job, to run it again. It also includes the sandbox minimum that is set now."""
         demanded = job.config.sandbox_minimum.narrowed_by(self.settings().sandbox_minimum)
         return dataclasses.replace(job.config, sandbox_minimum=demanded)
+
+    def print_hints(self, hints: Iterable[str]) -> None:
+        """Print the hints that this kernel has not printed yet, without keys: they quote what was typed."""
+        for hint in hints:
+            if hint not in self.shown_notices:
+                from autocoder_jupyter.redaction.masking import Masker
+
+                self.shown_notices.add(hint)
+                print(visible(Masker().mask(hint, secrets_only=True)))
 
     def show(self, html: Html, text: str) -> None:
         """Show static content in the output of the running cell."""

@@ -11,6 +11,8 @@ there.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from autocoder_jupyter.settings.config import RECORDS
 from autocoder_jupyter.settings.setting import BOTH, TOOLS, Option
 
@@ -153,7 +155,7 @@ _CELL = (
     ),
     Option(
         "refresh",
-        "ask the model again although a function is recorded; the same as --cache override",
+        "ask the model again although a function is recorded",
         flags=("--refresh",),
         kind="flag",
         is_setting=False,
@@ -186,20 +188,57 @@ _CELL = (
         risk="a result replaces a variable of yours",
         modes=BOTH,
     ),
-    Option("help", "this text", flags=("-h", "--help"), kind="flag", is_setting=False, modes=BOTH),
+    Option(
+        "help",
+        "the options that are used most; -h all: all options, settings and subcommands",
+        flags=("-h", "--help"),
+        kind="flag",
+        is_setting=False,
+        modes=BOTH,
+    ),
 )
 """Options that describe the cell."""
 
-OPTIONS: tuple[Option, ...] = (
-    *_FUNCTION,
-    *(option for option in _OF_SETTINGS if option.flags),
-    *_CODE_MODE,
-    *_CELL,
-    *(option for option in _OF_SETTINGS if not option.flags),
+_IN_CELLS = (*_FUNCTION, *_OF_SETTINGS, *_CODE_MODE, *_CELL)
+
+_MOST_USED = (
+    "output",
+    "constraint",
+    "check",
+    "example",
+    "model",
+    "max_cost",
+    "share",
+    "hide",
+    "dry_run",
+    "packages",
 )
+
+MOST_USED: tuple[Option, ...] = tuple(
+    next(option for option in _IN_CELLS if option.name == name) for name in _MOST_USED
+)
+"""The options that most people use, in the order of the help."""
+
+MORE: Mapping[str, tuple[Option, ...]] = {
+    title: tuple(option for option in group if option.is_current and option not in MOST_USED)
+    for title, group in {
+        "What the function is": _FUNCTION,
+        "How the cell runs": _CELL,
+        "How the function is made, and what the model sees": _OF_SETTINGS,
+        "Code mode": _CODE_MODE,
+    }.items()
+}
+"""The other options of a cell, by what they are about."""
+
+OPTIONS: tuple[Option, ...] = (
+    *MOST_USED,
+    *(option for group in MORE.values() for option in group),
+    *(option for option in _OF_SETTINGS if not option.is_current),
+)
+"""All options, by use: completion has this order."""
 
 SETTINGS: dict[str, Option] = {option.name: option for option in OPTIONS if option.is_setting}
 """The options that can be set outside of a cell, by name."""
 
 FLAGS: dict[str, Option] = {flag: option for option in OPTIONS for flag in option.flags}
-"""The options that can be written in a cell, by flag."""
+"""The options that can be written in a cell, by flag; also former spellings."""

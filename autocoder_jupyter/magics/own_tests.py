@@ -7,13 +7,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from autocoder_jupyter.display.live import View
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.cell import launch, waits
 from autocoder_jupyter.magics.command import read_arguments, split_words
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.magics.versions import CurrentVersion, find_current_version
-from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.settings.parameters import is_input_name
 from autocoder_jupyter.settings.setting import Option
 from autocoder_jupyter.types import Report
@@ -97,7 +95,6 @@ def retest(
     name: str,
     code: str | None = None,
     tests: str | None = None,
-    views: tuple[View[FunctionRun], ...] | None = None,
     passed: Mapping[str, Any] | None = None,
 ) -> None:
     """Start to test the user's code and tests. The name is bound to the new result."""
@@ -112,7 +109,7 @@ def retest(
     config = notebook.config_again(job) if job is not None else settings.agent_config()
     # `auto`, also if the run before had `override`, so that the edited version is recorded.
     config = replace(config, cache="auto", ask=False)
-    launch(notebook, found.request, config, waits=views is None and waits(notebook, settings), draft=draft, views=views)
+    launch(notebook, found.request, config, waits=waits(notebook, settings), draft=draft)
 
 
 def sources(notebook: Notebook, report: Report) -> tuple[str, str]:

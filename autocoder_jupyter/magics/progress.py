@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +9,7 @@ from autocoder_jupyter.display.actions import question_lines
 from autocoder_jupyter.display.live import LiveCard, Shown, card_text, current_step, ended_calls, status_line
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.notebook import NotebookJob
-from autocoder_jupyter.magics.terminal import columns, drawn
+from autocoder_jupyter.magics.terminal import columns, saved
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.untrusted.visible import visible
 from autocoder_jupyter.view import markup
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
 class TerminalProgress:
     """Prints a line when a step begins or a tool call has ended, and the card at the end.
 
-    Pictures of outputs follow the card if the terminal can draw them.
+    The paths of files with the pictures of outputs follow the card.
 
     Call it only on the thread that waits.
 
@@ -48,24 +46,24 @@ class TerminalProgress:
         if step != self._step:
             self._step = step
             asks = bool(state.question) and not self._has_prompt
-            is_whole = (state.finished and not _error_says_all(state)) or asks
+            is_whole = (state.finished and not error_says_all(state)) or asks
             print(card_text(state, columns()) if is_whole else status_line(state))
             if state.finished and isinstance(state, FunctionRun):
-                print(drawn(_pictures(state), os.environ, sys.stdout), end="")
+                print(saved(_pictures(state)), end="")
 
 
-def _error_says_all(state: Shown) -> bool:
+def error_says_all(state: Shown) -> bool:
     """Whether the error that the cell raises next has all that a card would show, because there is no code."""
     return isinstance(state, FunctionRun) and state.phase in ("failed", "over_budget") and not state.solution
 
 
-def _pictures(run: FunctionRun) -> list[bytes]:
-    """The pictures of the outputs, those that a card shows."""
+def _pictures(run: FunctionRun) -> dict[str, bytes]:
+    """The pictures of the outputs that a card shows, by the name of the output."""
     glimpses = run.outputs.glimpses if run.outputs is not None else ()
-    return [glimpse.picture for glimpse in glimpses if glimpse.picture]
+    return {visible(glimpse.name): glimpse.picture for glimpse in glimpses if glimpse.picture}
 
 
-# Questions of a plan: answered with `%autocode answer`, or one after the other at a prompt
+# Questions of a plan: answered with `%autocode reply`, or one after the other at a prompt
 
 
 def read_answers(questions: Sequence[PlanQuestion], words: Sequence[str]) -> tuple[str, ...]:

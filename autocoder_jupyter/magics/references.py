@@ -13,6 +13,7 @@ from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.awaited import Awaited, report_progress
 from autocoder_jupyter.data.sources import lazy_kind
 from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.kinds.values import one_table
 from autocoder_jupyter.magics.command import CellCommand
 from autocoder_jupyter.magics.contracts import names_a_schema, schema_names
@@ -20,7 +21,7 @@ from autocoder_jupyter.magics.notebook import is_ours
 from autocoder_jupyter.magics.recognition import NameInProse, recognised
 from autocoder_jupyter.magics.settings import suggestion
 from autocoder_jupyter.redaction.logs import redacting_logger
-from autocoder_jupyter.types import Dir, File
+from autocoder_jupyter.types import Dir, File, InputSpec
 from autocoder_jupyter.untrusted.visible import visible
 
 _REFERENCE = re.compile(r"(?<![\w@])@([A-Za-z_]\w*)")
@@ -57,6 +58,41 @@ def kind_of(value: object) -> str | None:
     # The type is inspected, because an attribute of a proxy object may start a computation.
     converts = any(callable(getattr(type(value), way, None)) for way in ("to_pandas", "__dataframe__"))
     return "table" if (converts or lazy_kind(value) is not None) and not isinstance(value, type) else None
+
+
+MAX_VARIABLES = 100
+"""Maximum number of variables of one type that are compared with an input."""
+
+
+def fitting_variables(result: Any, inputs: Iterable[InputSpec], namespace: Mapping[str, object]) -> dict[str, str]:
+    """For each input that is data, a variable of the notebook that fits it: that of its name, or else the newest one.
+
+    Without one, `...` stands for it if there is no sample either.
+    """
+    variables, samples = dict(namespace), getattr(result, "original_samples", {})
+    found: dict[str, str] = {}
+    for spec in inputs:
+        if not (spec.required and KINDS[spec.type].is_data):
+            continue
+        kinds = (spec.type, "table") if spec.type == "DataFrame" else (spec.type,)
+        free = [name for name in variables if name.isidentifier() and name[0] != "_" and name not in found.values()]
+        names = [name for name in free if kind_of(variables[name]) in kinds][-MAX_VARIABLES:]
+        names.sort(key=lambda name: name == spec.name)
+        fits = (name for name in reversed(names) if _fits(result, spec, variables[name]))
+        if name := next(fits, spec.name if spec.name in names else ""):
+            found[spec.name] = name
+        elif spec.name not in samples:
+            found[spec.name] = "..."
+    return found
+
+
+def _fits(result: Any, spec: InputSpec, value: object) -> bool:
+    """Whether a value is known to fit. Only a call converts a table of another library, or fetches data of Flyte."""
+    from autocoder_jupyter.types.of_flyte import has_data_of_flyte
+
+    if kind_of(value) == "table" or has_data_of_flyte({spec.name: value}) or not hasattr(result, "misfit"):
+        return False
+    return not result.misfit(spec.name, value)
 
 
 def _of_flyte(value: object) -> str:

@@ -8,31 +8,27 @@ from __future__ import annotations
 import contextlib
 import importlib
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.concurrency.background import start_thread
-from autocoder_jupyter.display.inspector.subject import InputVariable, Subject
-from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.display.inspector.subject import Subject
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.magics.terminal import columns
 from autocoder_jupyter.redaction.logs import redacting_logger
-from autocoder_jupyter.untrusted.visible import visible
 
 if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.inspector import Inspector
-    from autocoder_jupyter.display.inspector.subject import Editor, VersionActions
-    from autocoder_jupyter.display.live import View
+    from autocoder_jupyter.display.inspector.subject import VersionActions
     from autocoder_jupyter.jobs.code_job import CodeModeResult
     from autocoder_jupyter.request import Share
     from autocoder_jupyter.result import CodeGenEvalResult
     from autocoder_jupyter.run.events import SampleOutputs
-    from autocoder_jupyter.run.function_run import FunctionRun
-    from autocoder_jupyter.types import InputSpec, Report
-    from autocoder_jupyter.types.records import Excerpt, Overview
+    from autocoder_jupyter.types import Report
+    from autocoder_jupyter.types.records import Overview
     from autocoder_jupyter.view.markup import Html
 
 
@@ -40,9 +36,6 @@ if TYPE_CHECKING:
 
 MAX_OPEN = 12
 """Maximum number of live inspectors. The one that was shown longest ago is frozen first."""
-
-MAX_VARIABLES = 100
-"""Maximum number of variables of one type that the form checks."""
 
 
 def outputs_of(notebook: Notebook, result: CodeGenEvalResult) -> SampleOutputs | None:
@@ -101,84 +94,6 @@ class _Samples:
         return self._made[share]
 
 
-class NotebookCaller:
-    """Calls the function from the inspector's form, with variables of the notebook.
-
-    Args:
-        namespace: of the notebook; it is not changed.
-    """
-
-    def __init__(self, result: CodeGenEvalResult, namespace: Mapping[str, Any]) -> None:
-        self._result = result
-        self._namespace = namespace
-
-    def variables(self, spec: InputSpec) -> Sequence[InputVariable]:
-        """The variables that have the type of an input, each with the reason why it does not fit, if any."""
-        from autocoder_jupyter.magics.references import kind_of
-
-        names = [
-            name
-            for name, value in list(self._namespace.items())
-            if not name.startswith("_") and kind_of(value) in (spec.type, "table" if spec.type == "DataFrame" else None)
-        ]
-        return [self._variable(spec, name) for name in names[:MAX_VARIABLES]]
-
-    def _variable(self, spec: InputSpec, name: str) -> InputVariable:
-        from autocoder_jupyter.magics.references import kind_of
-        from autocoder_jupyter.types.of_flyte import has_data_of_flyte
-
-        value = self._namespace.get(name)
-        # a table of another library is converted and checked when it is used, and data of Flyte are fetched then
-        if kind_of(value) == "table" or has_data_of_flyte({name: value}):
-            return InputVariable(name, type(value).__name__)
-        why = self._result.misfit(spec.name, value)  # a sentence about the input; it is shown after the variable's name
-        return InputVariable(name, _size(value), why.removeprefix(f"{spec.name} ").partition("; ")[0])
-
-    def sample(self, name: str) -> str:
-        """The size of the sample of an input; "" if there is none."""
-        samples = self._result.original_samples
-        return _size(samples[name]) if name in samples else ""
-
-    def captured(self, variable: str) -> Any:
-        """The value of a variable as it is now."""
-        from autocoder_jupyter.data.capture import capture
-        from autocoder_jupyter.data.sources import lazy_kind
-        from autocoder_jupyter.types.of_flyte import has_data_of_flyte
-
-        if variable not in self._namespace:
-            raise InvalidRequest(f"There is no {variable!r} in the notebook any more.", hint="Choose another variable.")
-        value = self._namespace[variable]
-        is_elsewhere = lazy_kind(value) is not None or has_data_of_flyte({variable: value})
-        return value if is_elsewhere else capture(value)  # the call fetches it, or computes it if it is small
-
-    async def call(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Run the function. Returns its outputs by name."""
-        names = [spec.name for spec in self._result.declared_outputs]
-        value = await self._result.run.aio(**arguments)
-        return {names[0]: value} if len(names) == 1 else dict(zip(names, value, strict=True))
-
-    def check_split(self) -> None:
-        """Start to find out how the function may be split."""
-        self._result.check_split()
-
-    def on_split(self, callback: Callable[[], object]) -> None:
-        """Call the callback whenever more is known of that."""
-        self._result.on_split(callback)
-
-    def excerpt(self, table: Any) -> Excerpt:
-        """The first rows of a table."""
-        from autocoder_jupyter.data.overview import excerpt
-
-        return excerpt(table)
-
-
-def _size(value: Any) -> str:
-    shape = getattr(value, "shape", None)
-    if shape is not None:
-        return " × ".join(f"{length:,}" for length in shape) + (" rows" if len(shape) == 1 else "")
-    return visible(getattr(value, "path", ""))
-
-
 @dataclass
 class Inspectors:
     """The inspectors of this kernel: one for the newest result of each name."""
@@ -189,22 +104,15 @@ class Inspectors:
     def of(
         self,
         result: CodeGenEvalResult,
-        namespace: Mapping[str, Any],
-        editor: Editor | None = None,
         version_manager: VersionActions | None = None,
         outputs: SampleOutputs | None = None,
     ) -> Inspector:
         """The inspector of a result. The inspector of an older result with that name is frozen."""
         with self._lock:  # a pending result is shown from another thread
-            return self._of(result, namespace, editor, version_manager, outputs)
+            return self._of(result, version_manager, outputs)
 
     def _of(
-        self,
-        result: CodeGenEvalResult,
-        namespace: Mapping[str, Any],
-        editor: Editor | None,
-        version_manager: VersionActions | None,
-        outputs: SampleOutputs | None,
+        self, result: CodeGenEvalResult, version_manager: VersionActions | None, outputs: SampleOutputs | None
     ) -> Inspector:
         from autocoder_jupyter.display.inspector.inspector import Inspector
 
@@ -214,12 +122,9 @@ class Inspectors:
         else:
             if known is not None:
                 known[1].freeze()
-            caller = NotebookCaller(result, namespace) if result.can_be_called else None
-            editor = editor if result.plan and result.solution else None
             inspector = Inspector(
                 subject_of(result, outputs),
-                caller,
-                editor,
+                result if result.can_be_called else None,
                 version_manager if version_manager and version_manager.rows() else None,
             )
         self._open[result.name] = result, inspector
@@ -331,26 +236,6 @@ class PendingDisplay:
 # Every output contains the static HTML, for saved notebooks, exports and front ends without widgets.
 
 
-class NotebookEditor:
-    """Tests the code and tests that the user edits in an inspector."""
-
-    def __init__(self, notebook: Notebook, result: CodeGenEvalResult) -> None:
-        self._notebook = notebook
-        self._result = result
-
-    def sources(self) -> tuple[str, str]:
-        """Code and tests, as they are on disk now."""
-        from autocoder_jupyter.magics.own_tests import sources
-
-        return sources(self._notebook, self._result.report)
-
-    def retest(self, code: str, tests: str, view: View[FunctionRun]) -> None:
-        """Start to test them. The name is bound to the new result."""
-        from autocoder_jupyter.magics.own_tests import retest
-
-        retest(self._notebook, self._result.name, code, tests, views=(view,))
-
-
 class ResultDisplay:
     """Formats results for IPython."""
 
@@ -385,8 +270,7 @@ class ResultDisplay:
             version_manager = (
                 VersionManager(notebook, result.name) if result.journal_root == notebook.journal_root else None
             )
-            editor = NotebookEditor(notebook, result)
-            return self._inspectors.of(result, notebook.namespace, editor, version_manager, outputs)
+            return self._inspectors.of(result, version_manager, outputs)
         return None
 
     def close(self) -> None:

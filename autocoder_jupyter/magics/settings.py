@@ -219,7 +219,7 @@ class _Setting(TraitType[Any, Any]):
         self.info_text = option.accepted
 
     def validate(self, obj: Any, value: Any) -> Any:
-        """Refuse an invalid value, and store it for `%autocode config`, because `%config` only prints a warning."""
+        """Refuse an invalid value, and store it for `%autocode setup`, because `%config` only prints a warning."""
         try:
             checked = self.option.checked(value, f"Autocode.{self.option.name}")
         except InvalidRequest as error:

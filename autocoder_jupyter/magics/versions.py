@@ -205,7 +205,7 @@ def _require_not_pinned(name: str, change: str, versions: Versions) -> None:
         raise InvalidRequest(
             f"{name} is pinned to version {pinned.number}, so it cannot be refined.",
             why="A pinned version is used for every request, as it is.",
-            hint=f"Run %autocode pin {name} --off, then this cell again.",
+            hint=f"Run %autocode versions {name} pin --off, then this cell again.",
         )
 
 
@@ -350,7 +350,7 @@ class VersionManager:
         bind(self._notebook, self._name, version)
         return (
             f"{self._name} is pinned to version {version.number}: its cell verifies this version, and neither asks a "
-            f"model nor fixes the code. %autocode pin {self._name} --off unpins it.{notes}"
+            f"model nor fixes the code. %autocode versions {self._name} pin --off unpins it.{notes}"
         )
 
     def unpin(self) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import contextlib
+import copy
 import dataclasses
 import json
 import re
@@ -10,12 +12,14 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
 from autocoder_jupyter.errors import UnusableAnswer
+from autocoder_jupyter.models.loops import REPEATED
 from autocoder_jupyter.models.protocol import SILENT, LanguageModel, Listener, Question, answer_form, schema_in_words
+from autocoder_jupyter.models.thoughts import without_thoughts
 from autocoder_jupyter.types import Exchange
 from autocoder_jupyter.untrusted.parsing import parse, parse_expression
 from autocoder_jupyter.untrusted.plain_json import valid_record
@@ -185,6 +189,18 @@ REPAIRS = 2
 
 _SHOWN_CHARACTERS = 160
 
+_MOST_CHARACTERS_PER_TOKEN = 9
+"""English has four to six."""
+
+_SMALLEST_WINDOW = 500
+HELP_FOR_SMALL_MODELS = (
+    "Try again (%autocode retry), or choose a stronger model with -m. A small model may need less to do "
+    "(--effort quick), or a larger context window, with which its server is started."
+)
+
+_REPEATS = "It repeats itself, and was stopped."
+_ONLY_THOUGHTS = "It holds only thoughts, and no answer after them."
+
 Content = TypeVar("Content")
 
 
@@ -205,18 +221,33 @@ async def ask_until_readable(
     while True:
         exchange = await model.ask(asked, listener)
         exchanges.append(exchange)
+        answer = without_thoughts(exchange.answer)
         try:
-            return read(exchange.answer), tuple(exchanges)
+            return read(answer), tuple(exchanges)
         except Unreadable as error:
+            complaint = str(error) if answer.strip() or not exchange.answer.strip() else _ONLY_THOUGHTS
+            if exchange.finish_reason == REPEATED:
+                complaint = f"{_REPEATS} {complaint}"
             if len(exchanges) > REPAIRS:
                 begins = _beginning(exchange.answer)
+                why = f"{complaint}\nIt begins: {begins}" if begins else "It is empty."
+                cut = _cut_question(exchange)
                 raise UnusableAnswer(
                     f"The answer of {exchange.model} ({question.stage}) is unusable, also after {REPAIRS} repairs.",
-                    why=f"{error}\nIt begins: {begins}" if begins else "It is empty.",
-                    hint="Try again (%autocode retry), or choose a stronger model with -m.",
+                    why=f"{why}\n{cut}" if cut else why,
+                    hint=HELP_FOR_SMALL_MODELS,
                 ) from None
             # Only the last failure is appended to the first question, so that the prompt does not grow.
-            asked = _with_complaint(question, exchange.answer, str(error), len(exchanges))
+            asked = _with_complaint(question, answer, complaint, len(exchanges))
+
+
+def _cut_question(exchange: Exchange) -> str:
+    """A sentence if the server counted far fewer tokens than were sent, as servers do that cut a question silently."""
+    sent = sum(len(str(message.get("content") or "")) for message in exchange.messages)
+    counted = exchange.usage.input_tokens
+    if exchange.replayed or sent < _MOST_CHARACTERS_PER_TOKEN * max(counted, _SMALLEST_WINDOW):
+        return ""
+    return f"The server counted {counted:,} tokens of a question of {sent:,} characters: it has cut the question off."
 
 
 def _beginning(answer: str) -> str:
@@ -267,7 +298,7 @@ async def ask_code(
 
     def read(answer: str) -> str:
         code = extract_code(answer, must_define=must_define)
-        if must_define is not None and not _defines(code, must_define):
+        if must_define is not None and not defines(code, must_define):
             raise NotCode(f"The module must define `{must_define}` at its top level.")
         return code
 
@@ -277,34 +308,51 @@ async def ask_code(
 def extract_code(text: str, *, must_define: str | None = None) -> str:
     """The Python source in an answer, with one line break at its end.
 
-    It may be in fences of any kind, in the `code` field of a JSON object, between text, or alone. Blocks tagged as
-    Python are preferred to untagged ones. Of several, the block that defines `must_define` is used, then the largest,
-    then the last.
+    It may be in fences of any kind, in a text of a JSON object, between text, or alone. Blocks tagged as Python are
+    preferred to untagged ones. Of several, the last that defines `must_define` is used, because models correct
+    themselves; without a name, the last that has tests; if there is none, the largest.
     """
     text = text[:_LONGEST_ANSWER].replace("\r\n", "\n").lstrip("\ufeff")
     for found in (_whole(text), _in_json(text), _in_fences(text), _between_prose(text)):
         if codes := list(found):
-            best = max(reversed(codes), key=lambda code: (_defines(code, must_define), len(code)))
+            best = max(reversed(codes), key=lambda code: _rank(code, must_define))
             return best.strip("\n") + "\n"
     raise NotCode(_code_complaint(text))
+
+
+def _rank(code: str, name: str | None) -> tuple[int, int]:
+    """The higher, the more likely this is the answer; of equal ones the last is."""
+    body = parse(code).body
+    if name is not None and defines(code, name):
+        return (1 if all(map(_is_stub, body)) else 2), 0
+    tests = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    if name is None and any(isinstance(node, tests) and node.name.lower().startswith("test") for node in body):
+        return 2, 0
+    return 0, len(code)
+
+
+def _is_stub(node: ast.stmt) -> bool:
+    """Whether it is a signature without a body, as is shown to name it."""
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return False
+    values = [part.value for part in node.body if isinstance(part, ast.Expr)]
+    return len(values) == len(node.body) and all(isinstance(value, ast.Constant) for value in values)
 
 
 # The four places of code. Each function yields only code that parses.
 
 
 def _in_json(text: str) -> Iterator[str]:
-    if not text.lstrip(" \n`~jsonJSON").startswith("{"):
+    """Code in the texts of an object, such as the arguments of a call of a tool."""
+    if not text.lstrip(" \n`~jsonJSON").removeprefix("<tool_call>").lstrip().startswith("{"):
         return
     for record in objects_in(text):
-        code = record.get("code")
-        if not isinstance(code, str):
-            continue
-        if "\n" not in code.strip() and "\\n" in code:  # escaped twice
-            code = code.replace("\\n", "\n").replace('\\"', '"').replace("\\t", "\t")
-        try:
-            yield extract_code(code)
-        except NotCode:
-            continue
+        inner = [value for value in record.values() if isinstance(value, dict)]
+        for code in (value for each in (record, *inner) for value in each.values() if isinstance(value, str)):
+            if "\n" not in code.strip() and "\\n" in code:  # escaped twice
+                code = code.replace("\\n", "\n").replace('\\"', '"').replace("\\t", "\t")
+            with contextlib.suppress(NotCode):
+                yield extract_code(code)
 
 
 def _in_fences(text: str) -> list[str]:
@@ -362,7 +410,8 @@ def _parses(code: str) -> bool:
     return any(not isinstance(node, ast.Expr) or isinstance(node.value, (ast.Call, ast.Await)) for node in body)
 
 
-def _defines(code: str, name: str | None) -> bool:
+def defines(code: str, name: str | None) -> bool:
+    """Whether a module defines a name at its top level."""
     if name is None:
         return False
     for node in parse(code).body:
@@ -395,6 +444,8 @@ def _code_complaint(text: str) -> str:
 RecordType = TypeVar("RecordType", bound=BaseModel)
 
 _SHOWN_ERRORS = 6
+_MOST_FITTINGS = 3
+"""What was wrong with a record in a list shows only when the list is right."""
 
 
 async def ask_structured(
@@ -435,10 +486,69 @@ def read_record(answer: str, answer_type: type[RecordType]) -> RecordType:
             complaints.append(f"It has none of the fields {', '.join(answer_type.model_fields)}.")
             continue
         try:
-            return answer_type.model_validate(given)
+            return _validated(given, answer_type)
         except ValidationError as error:
             complaints.append(_schema_complaint(error))
     raise Unreadable(complaints[0] if complaints else "There is no JSON object in it.")
+
+
+def _validated(given: dict[str, Any], answer_type: type[RecordType]) -> RecordType:
+    """The record. Small models write `{}` or a word for an empty list: an optional text or list that is none is empty.
+
+    A list of records may also be a single record, or records by their names.
+
+    Raises:
+        ValidationError: something else is wrong.
+    """
+    fitted = copy.deepcopy(given)
+    for _ in range(_MOST_FITTINGS):
+        try:
+            return answer_type.model_validate(fitted)
+        except ValidationError as error:
+            for problem in error.errors(include_url=False, include_context=False):
+                if not _fit(fitted, answer_type, problem["loc"]):
+                    raise
+    return answer_type.model_validate(fitted)
+
+
+def _fit(given: Any, answer_type: type[BaseModel], place: Sequence[int | str]) -> bool:
+    """Replace what is wrong at a place by what it means. Returns whether it means something."""
+    record = given
+    model: type[BaseModel] | None = answer_type
+    for index, part in enumerate(place):
+        if isinstance(part, int):
+            if not isinstance(record, list) or part >= len(record):
+                return False
+            record = record[part]
+            continue
+        if model is None or not isinstance(record, dict) or (field := model.model_fields.get(part)) is None:
+            return False
+        item = next((one for one in get_args(field.annotation) if isinstance(one, type)), None)
+        inner = item if item is not None and issubclass(item, BaseModel) else None
+        if index < len(place) - 1:
+            record, model = record.get(part), inner
+            continue
+        if part not in record:
+            return False
+        if get_origin(field.annotation) in (list, tuple) and (records := _records(record[part], inner)):
+            record[part] = records
+            return True
+        if field.get_default(call_default_factory=True) not in ("", [], ()) or field.is_required():
+            return False
+        del record[part]
+        return True
+    return False
+
+
+def _records(value: object, model: type[BaseModel] | None) -> list[dict[str, Any]]:
+    """The records in an object that stands for a list of them: itself, or its values by name; [] if it is neither."""
+    if model is None or not isinstance(value, dict) or not value:
+        return []
+    needed = {name for name, field in model.model_fields.items() if field.is_required()}
+    if needed <= value.keys():
+        return [value]
+    named = [{"name": name, **each} for name, each in value.items() if isinstance(each, dict)]
+    return named if len(named) == len(value) and all(needed <= each.keys() for each in named) else []
 
 
 def _unwrapped(candidate: Mapping[str, Any], answer_type: type[BaseModel]) -> Mapping[str, Any]:

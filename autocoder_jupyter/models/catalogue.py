@@ -10,7 +10,7 @@ import difflib
 import importlib.util
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -63,21 +63,66 @@ def provider_of(model: str) -> str:
     return prefix if slash and prefix in provider_names() else _owners().get(model, "")
 
 
+def facts_of(model: str) -> Mapping[str, Any]:
+    """What the table has of a model; empty if it is not in it."""
+    return _table().get(model) or _table().get(model.partition("/")[2]) or {}
+
+
 def unlisted(model: str) -> str:
     """A sentence about a model that is not in the table, although others of its provider are; "" if it is."""
     known = known_models(provider_of(model))
     if not provider_of(model) or not known or model in known or model in _owners():
         return ""
-    close = " or ".join(difflib.get_close_matches(model, known, n=3))
-    return "litellm does not know this model." + (f" Did you mean {close}?" if close else "")
+    return f"litellm does not know this model. {did_you_mean(model)}".strip()
 
 
-def similar_names(model: str) -> list[str]:
-    """Up to three names similar to `model`, also with another provider before the slash."""
+def did_you_mean(model: str) -> str:
+    """A question with up to three known models that are similar as a whole, else with similar providers; "" if there
+    are none.
+    """
+    close = near_names(model) or _near_providers(model)
+    return f"Did you mean {' or '.join(close)}?" if close else ""
+
+
+def near_names(model: str) -> list[str]:
+    """Up to three models of the table of which both the provider and the name behind it are similar."""
     prefix, slash, name = model.partition("/")
-    if slash:
-        return [f"{each}/{name}" for each in difflib.get_close_matches(prefix, sorted(provider_names()), n=3)]
-    return difflib.get_close_matches(model, sorted(each for each in _owners() if "/" not in each), n=3)
+    if not slash:
+        return _near(model, (each for each in _owners() if "/" not in each))
+    found: list[str] = []
+    for provider in [prefix] if prefix in provider_names() else _near(prefix, provider_names()):
+        named = (each.removeprefix(f"{provider}/") for each in known_models(provider))
+        found += [f"{provider}/{each}" for each in _near(name, named)]
+    return found[:3]
+
+
+def _near_providers(model: str) -> list[str]:
+    """What a name may begin with, if its provider is not known."""
+    prefix, slash, _ = model.partition("/")
+    is_known = not slash or prefix in provider_names()
+    return [] if is_known else [f"{each}/…" for each in _near(prefix, provider_names())]
+
+
+_NEAR = 0.8
+"""How similar names are at least. At the default of `difflib`, 0.6, `my-model` is similar to `o3`."""
+
+
+def _near(word: str, known: Iterable[str]) -> list[str]:
+    return difflib.get_close_matches(word, sorted(known), 3, _NEAR)
+
+
+def has_price(model: str) -> bool:
+    """Whether the table may have the price of a model, under its own name or that of its provider's."""
+    return ":" in model or not _priced().isdisjoint({model, model.partition("/")[2], model.rpartition("/")[2]})
+
+
+@cache
+def _priced() -> frozenset[str]:
+    def is_priced(facts: Mapping[str, Any]) -> bool:
+        costs = [value for key, value in facts.items() if "cost" in key or "pricing" in key]
+        return any(cost > 0 if isinstance(cost, int | float) else bool(cost) for cost in costs)  # or a list of tiers
+
+    return frozenset(model for model, facts in _table().items() if is_priced(facts))
 
 
 def is_family(model: str) -> bool:

@@ -34,6 +34,9 @@ from autocoder_jupyter.types import Exchange, Usage
 DECIDED_SECONDS = 1.0
 """The maximum seconds of the preflight check, because looking up a host name may take long."""
 
+UNLOCKED_SECONDS = 20.0
+"""How long the system's keyring may take, for the user to unlock it."""
+
 CONTINUATIONS = 3
 """How often an answer that was cut off is continued."""
 
@@ -122,8 +125,13 @@ class LiteLLMModel:
         """
         if not self._checked:
             with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(UNLOCKED_SECONDS):
+                    await background.call_blocking(lambda: preflight.recall_key(self._config))
+            with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(DECIDED_SECONDS):
                     await background.call_blocking(lambda: preflight.check(self._config))
+            if self.limited:
+                await background.call_blocking(lambda: preflight.require_price(self._config))
             self._checked = True
 
     @contextlib.contextmanager
@@ -148,8 +156,9 @@ class LiteLLMModel:
     async def _whole_answer(self, session: _Session) -> Exchange:
         """The exchange with the joined answer, and the messages of the last request."""
         asked: Messages = [dict(message) for message in session.question.messages]
-        messages, room, started = asked, session.question.max_tokens, time.monotonic()
-        answer, usage, allowed = "", Usage(), 0
+        messages, started = asked, time.monotonic()
+        room = session.question.max_tokens
+        answer, thoughts, usage, allowed = "", "", Usage(), 0
 
         def exchange(finish_reason: str, cut_off_at: int | None = None) -> Exchange:
             return Exchange(
@@ -157,7 +166,7 @@ class LiteLLMModel:
                 key=session.content_key,
                 model=self._config.model,
                 messages=tuple(as_sent(message, marked=False) for message in messages),
-                answer=answer,
+                answer=answer if answer.strip() or not thoughts else f"<think>{thoughts}",
                 finish_reason=finish_reason,
                 usage=usage,
                 seconds=time.monotonic() - started,
@@ -165,9 +174,9 @@ class LiteLLMModel:
             )
 
         for _ in range(1 + CONTINUATIONS):
-            reply, grant, spent = None, None, ""
+            reply, grant, spent, wanted = None, None, "", room
             try:
-                reply, grant = await self._request_with_retries(session, messages, room)
+                reply, grant, wanted = await self._request_with_retries(session, messages, room)
             except BudgetSpent as error:
                 if not answer.strip():
                     raise
@@ -175,9 +184,9 @@ class LiteLLMModel:
             if reply is None or grant is None:
                 raise cut_off_error(exchange(CUT_OFF, allowed), spent, shortened=True)
             usage, allowed = usage + reply.usage, grant.room
-            answer = join(answer, reply.text)
+            answer, thoughts = join(answer, reply.text), reply.thoughts
             if reply.stopped:
-                shortened = bool(reply.limit) or allowed < room
+                shortened = bool(reply.limit) or allowed < wanted
                 raise cut_off_error(exchange(CUT_OFF, allowed), reply.stopped, shortened=shortened)
             if reply.finish_reason != "length":
                 return exchange(reply.finish_reason)
@@ -185,27 +194,45 @@ class LiteLLMModel:
                 continuation = [{"role": "assistant", "content": answer}, {"role": "user", "content": CONTINUE}]
                 messages = asked + continuation
             else:  # a reasoning model used all tokens for reasoning
-                room *= 2
+                room = max(room * 2, session.question.max_tokens)
         why = f"It was still cut off after {CONTINUATIONS} continuations. Each part may have {room:,} tokens."
         raise cut_off_error(exchange(CUT_OFF, allowed), why, shortened=False)
 
     async def _request_with_retries(
         self, session: _Session, messages: Messages, room: int
-    ) -> tuple[ServiceResponse, Grant]:
-        """One response, and what was granted for it. Transient faults are retried, refused options are left out."""
+    ) -> tuple[ServiceResponse, Grant, int]:
+        """One response, what was granted for it, and the room that was wanted: at most what is left of the window.
+
+        Transient faults are retried, refused options are left out.
+        """
         failures, started = 0, time.monotonic()
+        left_out: set[str] = set()
         while True:
             offered = self._optional_parameters(session, messages, room)
+            offered = {name: value for name, value in offered.items() if name not in left_out}
             try:
                 worst = await self._worst_case(session, messages, offered, room)
+                if (
+                    offered.keys() & set(_LIMIT_NAMES)
+                    and (fitting := session.dialect.fitting(room, worst.question.input_tokens)) < room
+                ):
+                    room = fitting
+                    continue
+                asked = worst.question.input_tokens + max(room, session.question.max_tokens)
+                if "num_ctx" not in self._config.params and (context := session.dialect.context(asked)) is not None:
+                    offered["num_ctx"] = context
                 async with session.listener.meter.reserve(worst) as grant:
                     sent = [as_sent(message, marked=session.dialect.marks) for message in messages]
                     arguments = self._arguments(session, sent, offered, grant.room)
-                    return await self._request(session, arguments, worst, grant), grant
+                    return await self._request(session, arguments, worst, grant), grant, room
             except AutocodeError:
                 raise
             except Exception as error:
-                if session.dialect.learn(error, offered):
+                limits = offered.keys() & set(_LIMIT_NAMES)
+                if limits and (smaller := session.dialect.smaller_room(error, room)) is not None:
+                    room = smaller
+                    continue
+                if session.dialect.learn(error, offered, left_out):
                     continue
                 fault = faults.classify_error(error, self._config, session.litellm)
                 if isinstance(fault, ModelError):
@@ -223,8 +250,8 @@ class LiteLLMModel:
         # With a schema, a continuation would begin a new object instead of completing the old one.
         whole = len(messages) == len(session.question.messages)
         optional = session.dialect.optional(session.question, room, structured=whole)
-        if "max_completion_tokens" in self._config.params:
-            optional.pop("max_tokens", None)
+        if self._config.params.keys() & set(_LIMIT_NAMES):
+            optional = {name: value for name, value in optional.items() if name not in _LIMIT_NAMES}
         return {name: value for name, value in optional.items() if name not in self._config.params}
 
     async def _worst_case(self, session: _Session, messages: Messages, offered: dict[str, Any], room: int) -> WorstCase:
@@ -261,16 +288,17 @@ class LiteLLMModel:
         reply = await reader.reply(lambda: self._open_stream(session, arguments))
         if reply.stopped:  # it is charged already
             return reply
-        usage = await self._priced(reply.usage, session.litellm)
+        usage = await self._priced(reply.usage, worst, session.litellm)
         grant.spend(usage)
         if reply.finish_reason == "content_filter":
             raise faults.filtered(self._config)
         return replace(reply, usage=usage)
 
-    async def _priced(self, usage: Usage, litellm: ModuleType) -> Usage:
-        """The usage with its cost; unchanged if the tokens were not counted."""
+    async def _priced(self, usage: Usage, worst: WorstCase, litellm: ModuleType) -> Usage:
+        """The usage with its cost; unknown if the tokens were not counted, and are not free."""
         if usage.cost is None:
-            return usage
+            is_free = worst.question.cost == worst.answer.cost == 0
+            return usage.model_copy(update={"cost": 0.0}) if is_free else usage
         cost = await background.call_blocking(lambda: cost_of(usage, self._config, litellm))
         return usage.model_copy(update={"cost": cost})
 

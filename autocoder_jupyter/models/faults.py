@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import random
 import re
@@ -19,7 +18,8 @@ from autocoder_jupyter.errors import (
     UnknownModel,
     UnusableAnswer,
 )
-from autocoder_jupyter.models import preflight
+from autocoder_jupyter.models import keys, preflight
+from autocoder_jupyter.models.catalogue import did_you_mean
 from autocoder_jupyter.models.preflight import HOW_TO_NAME, unknown_provider
 from autocoder_jupyter.models.protocol import AnswerLimits, Grant, Meter, ModelConfig, Question, WorstCase, question_key
 from autocoder_jupyter.types import STOPPED, Exchange, Usage
@@ -43,10 +43,17 @@ _NO_MODEL = re.compile(
 )
 _NO_PROVIDER = "LLM Provider NOT provided"
 _CONTEXT = re.compile(
-    r"context.{0,20}(?:length|window)|maximum context|prompt is too long|too many tokens", re.IGNORECASE
+    r"context.{0,20}(?:length|window)|maximum context|prompt is too long|too many tokens|`inputs` (?:tokens|must)",
+    re.IGNORECASE,
 )
+_OVERFLOW = re.compile(
+    r"exceeds? the (?:available )?context|exceed_context_size|exceed context window|context the overflows"
+    r"|greater than the context length|context length of only|longer than the maximum model length|input is too large"
+    r"|(?:prompt|input).{0,40}(?:exceeds?|longer than|too long).{0,40}(?:context|n_ctx)",
+    re.IGNORECASE,
+)
+"""What servers say in a stream that has begun, or with the status of an error of their own."""
 _FILTERED = re.compile(r"content.?(?:policy|filter|management)|safety system|responsible ?ai", re.IGNORECASE)
-_REPEATING = re.compile(r"repeating the same chunk", re.IGNORECASE)
 _ADDRESSES = re.compile(r" ?(?:ssl:)?<[^<>]* object at 0x[0-9a-f]+>")
 _PREFIXES = re.compile(r"^(?:litellm\.\w+: |\w*(?:Error|Exception)\w*: |\w+Exception - )+")
 
@@ -55,6 +62,7 @@ _INTERRUPTED = re.compile(r"payload is not completed|incomplete chunked read|pee
 NO_CONNECTION = "no connection to the service"
 _INCOMPLETE = "the answer broke off"
 
+_EMPTY_TRIES = 2
 _WEB_PAGE_TRIES = 2
 """A login page stays until somebody logs in."""
 
@@ -89,6 +97,10 @@ class EndedEarly(ResponseFault):
     """The stream ended without a finish reason."""
 
 
+class Nothing(EndedEarly):
+    """The stream ended without any content."""
+
+
 class Silent(ResponseFault):
     """No content arrived for too long."""
 
@@ -115,6 +127,13 @@ class NoAnswer(ResponseFault):
 
 def classify_error(error: Exception, config: ModelConfig, litellm: ModuleType) -> TransientFault | ModelError:
     """What an exception of a call means: a transient fault, or an error for the user."""
+    if isinstance(error, Nothing):
+        return TransientFault(
+            "the answer was empty",
+            tries=_EMPTY_TRIES,
+            hint="Some servers send nothing if the question is longer than their context window: start the server with "
+            "a larger one, or share less of the data (--share schema).",
+        )
     if isinstance(error, EndedEarly):
         return TransientFault(_INCOMPLETE)
     if isinstance(error, Silent):
@@ -139,21 +158,21 @@ def classify_error(error: Exception, config: ModelConfig, litellm: ModuleType) -
         return _refused_key(status, message, config, litellm)
     if status == 402 or (status == 429 and _QUOTA.search(f"{message} {code}")):
         return AuthenticationFailed(f"The account behind {config.model} has no credit left.", why=message)
-    if isinstance(error, litellm.exceptions.ContextWindowExceededError) or _rejects(status, _CONTEXT, message):
+    if (
+        isinstance(error, litellm.exceptions.ContextWindowExceededError)
+        or _rejects(status, _CONTEXT, message)
+        or _OVERFLOW.search(message)
+    ):
         return UnusableAnswer(
             f"The question does not fit into the context window of {config.model}.",
             why=message,
-            hint="Share less of the data (--share stats or --share schema), or choose a model with a larger window.",
-        )
-    if _REPEATING.search(message):  # litellm's own check, reported as a 500; a retry would cost the same again
-        return UnusableAnswer(
-            f"{config.model} repeated itself and was stopped.",
-            hint="Try again (%autocode retry), or choose a stronger model with -m.",
+            hint="Share less of the data (--share stats or --share schema), start a server of your own with a larger "
+            "context window, or choose another model with -m.",
         )
     if isinstance(error, litellm.exceptions.ContentPolicyViolationError) or _rejects(status, _FILTERED, message):
         return filtered(config, message)
     if status == 404 or _rejects(status, _NO_MODEL, message):
-        return _unknown_model(message, config, litellm)
+        return _unknown_model(message, config)
     if isinstance(error, litellm.exceptions.Timeout):
         return TransientFault(f"no answer within {AnswerLimits.of(config).silence:g} s")
     if _NOT_SENT.search(message):  # litellm reports this as a 500, too
@@ -186,15 +205,16 @@ def _refused_key(status: int | None, message: str, config: ModelConfig, litellm:
             f"{f' in {variable}' if variable else ''}.",
         )
     where = f"the key in {variable}" if variable else "the credentials"
+    if keys.typed(config):
+        where, variable = "the key that was typed", ""
     hint = f"Set {variable} to a valid key" if variable else "Name the variable that holds a valid key with api_key=…"
     return AuthenticationFailed(f"The provider of {config.model} refuses {where}.", why=message, hint=f"{hint}.")
 
 
-def _unknown_model(message: str, config: ModelConfig, litellm: ModuleType) -> UnknownModel:
+def _unknown_model(message: str, config: ModelConfig) -> UnknownModel:
     if _NO_PROVIDER in message:
         return unknown_provider(config)
-    close = similar_models(config.model, litellm)
-    meant = f"Did you mean {' or '.join(close)}? " if close else ""
+    meant = f"{did_you_mean(config.model)} ".lstrip()
     if config.api_base:
         meant += f"Is {config.api_base} the right address (most end in /v1)? "
     return UnknownModel(
@@ -204,19 +224,9 @@ def _unknown_model(message: str, config: ModelConfig, litellm: ModuleType) -> Un
     )
 
 
-def similar_models(model: str, litellm: ModuleType) -> list[str]:
-    """Up to three known names similar to `model`, in litellm's spelling."""
-    provider = preflight.provider(model, litellm)
-    if provider:
-        name = model.removeprefix(f"{provider}/")
-        known = {each.removeprefix(f"{provider}/") for each in litellm.models_by_provider.get(provider, ())}
-        return [f"{provider}/{each}" for each in difflib.get_close_matches(name, sorted(known), n=3)]
-    return difflib.get_close_matches(model, sorted(litellm.model_list), n=3)
-
-
 def _service_message(error: Exception) -> str:
     """The service's own message, without litellm's class names and the repeated cause."""
-    text = str(error)[:4_000].split(" Original exception:")[0].split(". Handle with `")[0]
+    text = keys.hidden(str(error))[:4_000].split(" Original exception:")[0].split(". Handle with `")[0]
     text = _ADDRESSES.sub("", text.split("Traceback (most")[0])
     return " ".join(_PREFIXES.sub("", text.strip()).split())[:400]
 

@@ -16,13 +16,12 @@ import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from types import ModuleType
-from typing import Any, TypeGuard, cast
+from typing import Any, cast
 
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.background import start_thread
 from autocoder_jupyter.data.tokens import estimate_tokens
-from autocoder_jupyter.errors import ModelError
-from autocoder_jupyter.models import preflight
+from autocoder_jupyter.models import keys, preflight
 from autocoder_jupyter.models.protocol import ModelConfig, WorstCase
 from autocoder_jupyter.models.questions import dialect_of
 from autocoder_jupyter.settings.config import OWN_PRICES
@@ -192,16 +191,13 @@ MARGIN = 1.4
 
 _TOKENS_PER_MESSAGE = 8
 
-_FREE = frozenset({"ollama", "ollama_chat", "lemonade"})
-"""Providers that run locally."""
-
 
 def cost_of(usage: Usage, config: ModelConfig, litellm: ModuleType) -> float | None:
     """The cost of `usage` in US dollars; None if the price of the model is unknown. The user's own prices come first.
 
     Blocks: litellm looks up some models over HTTP (Ollama).
     """
-    if own := _own_prices(config):
+    if own := preflight.own_prices(config):
         return usage.input_tokens * own[0] + usage.output_tokens * own[1]
     try:
         input_cost, output_cost = litellm.cost_per_token(
@@ -214,7 +210,7 @@ def cost_of(usage: Usage, config: ModelConfig, litellm: ModuleType) -> float | N
     except Exception:  # of many types, but always because the model is not in the table
         return None
     cost = float(input_cost + output_cost)
-    if cost == 0 and preflight.provider(config.model, litellm) not in _FREE:
+    if cost == 0 and preflight.provider(config.model, litellm) not in preflight.FREE:
         return None  # listed without a price
     return cost
 
@@ -222,39 +218,25 @@ def cost_of(usage: Usage, config: ModelConfig, litellm: ModuleType) -> float | N
 def require_price(config: ModelConfig, litellm: ModuleType) -> None:
     """Check that the cost of a question can be computed. Blocks like `cost_of`."""
     if cost_of(Usage(input_tokens=1000, output_tokens=1000), config, litellm) is None:
-        raise ModelError(
-            f"The price of {config.model} is not known, so max_cost cannot be kept. Nothing was sent.",
-            why="litellm's table does not have it.",
-            hint='Set it in litellm_params={"input_cost_per_token": …, "output_cost_per_token": …} (US dollars, 0 for '
-            "a local model), or use max_tokens (--max-tokens) instead, or use another model.",
-        )
-
-
-def _own_prices(config: ModelConfig) -> tuple[float, float] | None:
-    input_price, output_price = (config.params.get(name) for name in OWN_PRICES)
-    if _is_price(input_price) and _is_price(output_price):
-        return float(input_price), float(output_price)
-    return None
-
-
-def _is_price(value: Any) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+        raise preflight.no_price(config)
 
 
 def describe(config: ModelConfig) -> dict[str, Any]:
     """Facts about a model for the user, never the key itself. Imports litellm, so the first call blocks for seconds."""
     litellm = load()
+    preflight.recall_key(config)
     variable = preflight.key_variable(config, litellm)
     info: dict[str, Any] = {}
     with contextlib.suppress(Exception):  # "not mapped", with various exception types
         info = dict(litellm.get_model_info(config.model))
-    if own := _own_prices(config):
+    if own := preflight.own_prices(config):
         info |= dict(zip(OWN_PRICES, own, strict=True))
     return {
         "model": config.model,
         "provider": preflight.provider(config.model, litellm),
         "api_base": config.api_base,
         "key_variable": variable,
+        "key_typed": keys.typed(config) is not None,
         "key_set": bool(os.environ.get(variable)) if variable else None,
         "context_window": info.get("max_input_tokens"),
         "max_output": info.get("max_output_tokens"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import ipaddress
 import os
 import re
 import socket
@@ -15,18 +16,18 @@ import sys
 import urllib.request
 from collections.abc import Sequence
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeGuard
 from urllib.parse import SplitResult, urlsplit
 
-from autocoder_jupyter.errors import AuthenticationFailed, ModelUnavailable, UnknownModel
-from autocoder_jupyter.models import catalogue
+from autocoder_jupyter.errors import AuthenticationFailed, ModelError, ModelUnavailable, UnknownModel
+from autocoder_jupyter.models import catalogue, keys
 from autocoder_jupyter.models.catalogue import known_providers
 from autocoder_jupyter.models.protocol import ModelConfig
-from autocoder_jupyter.settings.config import NO_KEY
+from autocoder_jupyter.settings.config import NO_KEY, OWN_PRICES
 
 # Keys
 #
-# A key is read when a call is made, passed with it, and not stored.
+# A key is read when a call is made, and passed with it. `keys` has those that a person typed.
 
 _FURTHER_PROVIDERS = (
     "aleph_alpha",
@@ -63,6 +64,8 @@ def find_key(config: ModelConfig, litellm: ModuleType) -> str | None:
     """The key to pass; None if litellm finds it itself or the parameters contain one."""
     if "api_key" in config.params:
         return None
+    if key := keys.typed(config):
+        return key
     if config.api_key:
         return named_key(config)
     missing = missing_variables(config, litellm)
@@ -80,7 +83,7 @@ def named_key(config: ModelConfig) -> str:
         raise AuthenticationFailed(
             f"There is no key for {config.model}.",
             why=f"api_key names the environment variable {config.api_key}, which is not set.",
-            hint=f"Set it before the kernel starts, or run: %env {config.api_key}=…",
+            hint=f"Set it before Python starts. {TYPE_IT}",
         )
     return key
 
@@ -90,9 +93,11 @@ def no_key(config: ModelConfig, missing: Sequence[str]) -> AuthenticationFailed:
     return AuthenticationFailed(
         f"There is no key for {config.model}.",
         why=f"The environment variable {' or '.join(missing)} is not set.",
-        hint=f"Set it, name another variable with api_key=…, or choose another model. For this session: "
-        f"%env {missing[0]}=…",
+        hint=f"Set it before Python starts, name another variable with api_key=…, or choose another model. {TYPE_IT}",
     )
+
+
+TYPE_IT = "In a notebook, %autocode setup asks for the key."
 
 
 def missing_variables(config: ModelConfig, litellm: ModuleType) -> tuple[str, ...]:
@@ -149,6 +154,9 @@ _OLLAMA = (OLLAMA_ADDRESS, "http://localhost:11434", "Start it in a terminal: ol
 _LOCAL = {"ollama": _OLLAMA, "ollama_chat": _OLLAMA}
 """For each local provider: the variable for its address, its default address, and how to start it."""
 
+FREE = frozenset({*_LOCAL, "lemonade"})
+"""Providers that run locally, and cost nothing."""
+
 _OWN_SERVERS = frozenset({"openai"})
 """Providers in `KEYS` whose protocol other servers have."""
 
@@ -177,7 +185,7 @@ def require_key(config: ModelConfig) -> None:
     Raises:
         AuthenticationFailed: there is certainly no key.
     """
-    if "api_key" in config.params:
+    if "api_key" in config.params or keys.typed(config):
         return
     if config.api_key:
         named_key(config)
@@ -187,6 +195,18 @@ def require_key(config: ModelConfig) -> None:
     variables = KEYS.get(catalogue.provider_of(config.model), ())
     if variables and not any(os.environ.get(variable, "").strip() for variable in variables):
         raise no_key(config, [name for name in variables if name.endswith("_API_KEY")])
+
+
+def recall_key(config: ModelConfig) -> bool:
+    """Look for a key in the system's keyring, if there is none elsewhere and one may be needed. Returns whether it has
+    one. Blocks: the user may have to unlock it.
+    """
+    provider = catalogue.provider_of(config.model)
+    variables = (config.api_key,) if config.api_key else KEYS.get(provider, ())
+    if "api_key" in config.params or any(os.environ.get(name, "").strip() for name in variables):
+        return False
+    is_here = urlsplit(config.api_base or "").hostname in ("localhost", catalogue.HOST)
+    return not is_here and (provider in KEYS or bool(config.api_base)) and keys.recall(config)
 
 
 def require_provider(config: ModelConfig) -> None:
@@ -212,8 +232,7 @@ def may_have_own_server(model: str) -> bool:
 def unknown_provider(config: ModelConfig) -> UnknownModel:
     """The error for a name that no provider serves; the hint has similar names."""
     prefix, slash, name = config.model.partition("/")
-    close = catalogue.similar_names(config.model)
-    meant = f"Did you mean {' or '.join(close)}? " if close else ""
+    meant = f"{catalogue.did_you_mean(config.model)} ".lstrip()
     if config.api_base:
         own = f"openai/{name if slash else prefix}"
         meant += f"If a server with the protocol of OpenAI answers at {config.api_base}, write -m {own}. "
@@ -224,6 +243,47 @@ def unknown_provider(config: ModelConfig) -> UnknownModel:
     )
 
 
+def require_price(config: ModelConfig) -> None:
+    """Check that the price of the model may be known, where the cost is limited.
+
+    Raises:
+        ModelError: it is certainly not known.
+    """
+    provider = catalogue.provider_of(config.model)
+    may_be_decided = (provider in KEYS or config.api_base is not None) and provider not in FREE
+    if not may_be_decided or "litellm" in sys.modules or own_prices(config) is not None:
+        return
+    if not catalogue.has_price(config.model):
+        raise no_price(config)
+
+
+def own_prices(config: ModelConfig) -> tuple[float, float] | None:
+    """The user's own prices of an input and an output token, in US dollars; None if they are not set."""
+    asked, answered = (config.params.get(name) for name in OWN_PRICES)
+    return (float(asked), float(answered)) if _is_price(asked) and _is_price(answered) else None
+
+
+def _is_price(value: Any) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+
+
+def no_price(config: ModelConfig) -> ModelError:
+    """The error for a limit in dollars on a model without a known price."""
+
+    def line(*prices: str) -> str:
+        given = "".join(f"{name!r}: …, " for name in config.params if name not in OWN_PRICES)
+        pairs = ", ".join(f"{name!r}: {price}" for name, price in zip(OWN_PRICES, prices, strict=True))
+        return f"%config Autocode.litellm_params = {{{given}{pairs}}}"
+
+    return ModelError(
+        f"The price of {config.model} is not known, so max_cost cannot be kept. Nothing was sent.",
+        why="litellm's table does not have it, and litellm_params has none.",
+        hint=f"If it is free: {line('0', '0')}\n"
+        f"To set a price, in US dollars for a token: {line('2e-6', '8e-6')}\n"
+        "Or limit its tokens instead, with max_tokens (--max-tokens).",
+    )
+
+
 HOW_TO_NAME = "Models are named provider/model: -m openai/gpt-4.1, or %config Autocode.model = '…'."
 
 
@@ -231,11 +291,15 @@ def require_address(config: ModelConfig) -> None:
     """Check that something listens at the model's address, if the user's settings name one.
 
     Raises:
-        ModelUnavailable: the connection is refused, or there is no host of this name.
+        ModelUnavailable: the connection is refused, there is no host of this name, or requests to this machine would go
+            to a proxy on another one.
     """
     address, advice = _address(config)
     place = urlsplit(address)
-    if place.scheme not in ("http", "https") or not place.hostname or _behind_proxy(place):
+    if place.scheme not in ("http", "https") or not place.hostname:
+        return
+    if proxy := _proxy(place):
+        _require_no_proxy_for_this_machine(config, address, place.hostname, proxy)
         return
     why = _connection_error(place.hostname, _port(place))
     if why:
@@ -274,10 +338,37 @@ def _port(place: SplitResult) -> int:
     return 443 if place.scheme == "https" else 80
 
 
-def _behind_proxy(place: SplitResult) -> bool:
-    """Whether a proxy makes the connection. It may know more hosts than this machine."""
+def _proxy(place: SplitResult) -> str:
+    """The proxy that makes the connection; "" if there is none. It may know more hosts than this machine."""
     proxies = urllib.request.getproxies()
-    return bool(proxies.keys() & {place.scheme, "all"}) and not urllib.request.proxy_bypass(place.hostname or "")
+    proxy = proxies.get(place.scheme) or proxies.get("all") or ""
+    return "" if urllib.request.proxy_bypass(place.hostname or "") else proxy
+
+
+def _require_no_proxy_for_this_machine(config: ModelConfig, address: str, host: str, proxy: str) -> None:
+    """Clients send also what is for this machine to a proxy, where it means another machine."""
+    server = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
+    if not _is_this_machine(host):
+        return
+    if _is_this_machine(server.hostname or "") and not _connection_error(server.hostname or "", _port(server)):
+        return
+    scheme = urlsplit(address).scheme
+    names = [f"{scheme}_proxy", f"{scheme}_proxy".upper(), "all_proxy", "ALL_PROXY"]
+    variable = next((name for name in names if os.environ.get(name)), "the settings of the system")
+    without = os.environ.get("no_proxy") or os.environ.get("NO_PROXY") or ""
+    name = "no_proxy" if os.environ.get("no_proxy") else "NO_PROXY"
+    raise ModelUnavailable(
+        f"{config.model} cannot be asked: requests to {address} would go to a proxy.",
+        why=f"It is named in {variable}. A model on this machine is asked directly.",
+        hint=f"Run %env {name}={','.join(filter(None, (without, host)))}, and the cell again; or set it where the "
+        "kernel starts.",
+    )
+
+
+def _is_this_machine(host: str) -> bool:
+    with contextlib.suppress(ValueError):
+        return ipaddress.ip_address(host).is_loopback
+    return host == "localhost" or host.endswith(".localhost")
 
 
 def _connection_error(host: str, port: int) -> str:

@@ -23,13 +23,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.background import start_thread
 from autocoder_jupyter.errors import ModelUnavailable
+from autocoder_jupyter.models import keys
 from autocoder_jupyter.models.client import LiteLLMModel
 from autocoder_jupyter.models.faults import RetryPolicy
 from autocoder_jupyter.models.protocol import SILENT, Grant, Listener, ModelConfig, Question, WorstCase
@@ -62,6 +63,7 @@ class Order:
         config, patience, limited: see `LiteLLMModel`.
         reports: whether each request is reported before it is sent.
         variables: the environment, if it is another one than that of the order before. Keys of models are in it.
+        key: the key that a person typed for this model.
         folder: the working folder, to which paths of credentials may be relative.
     """
 
@@ -72,6 +74,7 @@ class Order:
     reports: bool
     variables: Mapping[str, str] | None = None
     folder: str = ""
+    key: str = field(default="", repr=False)
 
 
 class RemoteModel:
@@ -98,7 +101,8 @@ class RemoteModel:
         """
         await self.preflight()
         here = self._here
-        order = Order(here.config, here.patience, here.limited, question, here.on_send is not None)
+        key = keys.typed(here.config) or ""
+        order = Order(here.config, here.patience, here.limited, question, here.on_send is not None, key=key)
         for _ in range(_STARTS):
             process = await background.call_blocking(lambda: process_for(here.config))
             if process is None:
@@ -328,6 +332,7 @@ class _RemoteQuestion:
         self._worst: WorstCase | None = None
         self._characters = 0
         self._stop: BaseException | None = None
+        self._refused: Exception | None = None
         self._closing = 0.0
 
     async def answer(self) -> Exchange:
@@ -339,6 +344,8 @@ class _RemoteQuestion:
                         assert isinstance(exchange, Exchange)
                         return exchange
                     case ["failed", error, cause] if self._stop is None:
+                        if (own := self._refused) is not None and (type(own), str(own)) == (type(error), str(error)):
+                            raise own  # with its cause, which does not come back
                         raise error from cause
                     case ["ended", why]:
                         self._charge_what_came()
@@ -409,7 +416,7 @@ class _RemoteQuestion:
             self._end(cancelled)
             return
         except Exception as raised:
-            error = portable(raised)
+            self._refused, error = raised, portable(raised)
         self._send("reply", result, error)
 
     def _charge_what_came(self) -> None:

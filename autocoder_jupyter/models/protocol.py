@@ -204,9 +204,10 @@ def _object_text(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> str
 
 
 def strict_schema(answer_type: type[BaseModel]) -> dict[str, Any] | None:
-    """The schema for OpenAI's strict mode; None if it has a value of any type or a free mapping.
+    """The schema for OpenAI's strict mode; None if it has a free mapping.
 
-    Strict means that every object is closed and all its properties are required. Defaults are left out.
+    Strict means that every object is closed and all its properties are required. Defaults are left out. A value of any
+    type is a text, a number, true, false, null, or a list of these.
     """
     try:
         closed = _closed(json_schema(answer_type))
@@ -220,13 +221,17 @@ class _NotStrict(Exception):
     """The schema cannot be strict."""
 
 
+_SCALARS: list[Any] = [{"type": kind} for kind in ("string", "number", "boolean", "null")]
+_ANY = [*_SCALARS, {"type": "array", "items": {"anyOf": _SCALARS}}]
+
+
 def _closed(node: Any) -> Any:
     if isinstance(node, list):
         return [_closed(item) for item in node]
     if not isinstance(node, dict):
         return node
     if not set(node) - {"title", "description", "default"}:
-        raise _NotStrict
+        node = {**node, "anyOf": _ANY}
     closed = {key: value for key, value in node.items() if key not in ("default", "title")}
     if node.get("type") == "object":
         if "properties" not in node:
@@ -240,6 +245,25 @@ def _closed(node: Any) -> Any:
         if schemas in closed:
             closed[schemas] = _closed(closed[schemas])
     return closed
+
+
+_MOST_ITEMS = 100
+_MOST_CHARACTERS = 1_500
+"""llama.cpp refuses 2,000 repetitions and more."""
+
+
+def bounded(schema: Any) -> Any:
+    """The schema with bounds of texts and lists, so that a server that generates by it cannot go on without end."""
+    if isinstance(schema, list):
+        return [bounded(item) for item in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    bounds: dict[str, Any] = {}
+    if schema.get("type") == "string" and not schema.keys() & {"enum", "const"}:
+        bounds = {"maxLength": _MOST_CHARACTERS}
+    elif schema.get("type") == "array":
+        bounds = {"maxItems": _MOST_ITEMS}
+    return {**bounds, **{name: bounded(inner) for name, inner in schema.items()}}
 
 
 # Models and questions

@@ -11,7 +11,8 @@ from types import ModuleType
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from autocoder_jupyter.models.protocol import AnswerForm, ModelConfig, Question
+from autocoder_jupyter.models import catalogue
+from autocoder_jupyter.models.protocol import AnswerForm, ModelConfig, Question, bounded
 
 # Prompt caching
 #
@@ -99,8 +100,28 @@ def _inside_fence(text: str) -> bool:
 Format = Literal["json_schema", "json_object", "text"]
 _WEAKER: dict[Format, Format] = {"json_schema": "json_object", "json_object": "text"}
 
-_FORMAT_WORDS = re.compile(r"response_format|json_schema|json_object|json mode|output_format|schema", re.IGNORECASE)
-_OPTIONAL = ("temperature", "max_tokens", "stream_options")
+_FORMAT_WORDS = re.compile(
+    r"response_format|json_schema|json_object|json mode|output_format|schema|grammar|structured output", re.IGNORECASE
+)
+_BOUND_WORDS = re.compile(r"maxItems|maxLength|repetition|too many states|too complex", re.IGNORECASE)
+_OPTIONAL = ("temperature", "stream_options")
+_LIMITS = ("max_tokens", "max_completion_tokens")
+"""Names of the parameter that limits the length of an answer; most services know only one."""
+
+_OWN_SERVERS = frozenset(
+    {"custom_openai", "docker_model_runner", "hosted_vllm", "lemonade", "llamafile", "lm_studio", "ollama"}
+    | {"ollama_chat", "openai_like", "vllm", "xinference"}
+)
+"""Providers of servers that people run themselves. They generate by a schema, and litellm does not know it of most."""
+
+_OLLAMA = frozenset({"ollama", "ollama_chat"})
+_SMALLEST_CONTEXT = 8192
+"""Ollama's windows are multiples of this by two. It loads the model anew for another one."""
+
+LEAST_ROOM = 256
+"""The least tokens of an answer for which it is asked in a small window."""
+
+_SPARE = 16
 
 _learned: dict[tuple[str, str | None], Dialect] = {}
 
@@ -112,69 +133,151 @@ class Dialect:
         format: the strictest supported way to request JSON. The prompt requests it too, so that the question and its
             key are the same for every model.
         marks: whether the part that other questions share is marked for the provider's cache.
+        is_own: whether a server of the user is likely. Its schemas have bounds.
+        provider: litellm's name of it.
     """
 
-    def __init__(self, format: Format, *, marks: bool = False) -> None:
+    def __init__(self, format: Format, *, marks: bool = False, is_own: bool = False, provider: str = "") -> None:
         self.format: Format = format
         self.marks = marks
+        self.bounds = is_own
+        """Whether the model has written thoughts. They count as tokens of its answer."""
+        self.window: int | None = None
+        """The context window in tokens, if a refusal has named it."""
+        self._most: int | None = None
+        self._limit = _LIMITS[0]
         self._refused: set[str] = set()
+        self._context = 0 if provider not in _OLLAMA else _SMALLEST_CONTEXT
 
     def optional(self, question: Question, room: int, *, structured: bool) -> dict[str, Any]:
         """The optional arguments for `question`, with `room` tokens for the answer."""
         arguments: dict[str, Any] = {
             "temperature": question.temperature,
-            "max_tokens": room,
+            self._limit: room,
             "stream_options": {"include_usage": True},
         }
         if structured and question.form is not None and self.format != "text":
-            arguments["response_format"] = response_format(self.format, question.form)
+            arguments["response_format"] = response_format(self.format, question.form, bounds=self.bounds)
         return {name: value for name, value in arguments.items() if name not in self._refused}
 
-    def learn(self, error: Exception, offered: dict[str, Any]) -> bool:
+    def context(self, tokens: int) -> int | None:
+        """The window for Ollama, which would cut a longer question off; None for other services."""
+        while 0 < self._context < tokens:
+            self._context *= 2
+        return self._context or None
+
+    def fitting(self, room: int, asked: int) -> int:
+        """At most `room` tokens for an answer to a question of about `asked` tokens."""
+        room = min(room, self._most or room)
+        return room if self.window is None else min(room, max(self.window - asked, LEAST_ROOM))
+
+    def smaller_room(self, error: Exception, room: int) -> int | None:
+        """The tokens that are left for an answer, if `error` says that `room` are too many; else None."""
+        message = str(error)
+        if (most := _number(_MOST, message)) is not None and LEAST_ROOM <= most < room:
+            self._most = most
+            return most
+        window, asked = _number(_WINDOW, message), _number(_ASKED, message)
+        if window is None or asked is None:
+            return None
+        self.window = window
+        left = window - asked - _SPARE
+        return left if LEAST_ROOM <= left < room else None
+
+    def learn(self, error: Exception, offered: dict[str, Any], left_out: set[str]) -> bool:
         """Whether `error` refuses one of the `offered` options. Then the option is left out from now on.
 
-        Calls are concurrent, so another call may have learned the same.
+        The limit of the answer is left out only in this question (`left_out`), if no name of it is accepted. Calls are
+        concurrent, so another call may have learned the same.
         """
-        if getattr(error, "status_code", None) not in (400, 422):
-            return False
-        message = str(error)
-        if self.marks and "cache_control" in message:
-            self.marks = False
-            return True
-        for name in _OPTIONAL:
-            if name in offered and name in message:
-                self._refused.add(name)
+        status, message = getattr(error, "status_code", None), str(error)
+        if status in (400, 422):
+            if self.marks and "cache_control" in message:
+                self.marks = False
                 return True
-        if "response_format" in offered and _FORMAT_WORDS.search(message):
-            if self.format == offered["response_format"]["type"]:
-                self.format = _WEAKER[self.format]
-            return True
+            for name in _OPTIONAL:
+                if name in offered and name in message:
+                    self._refused.add(name)
+                    return True
+            limit = next((name for name in _LIMITS if name in offered and name in message), None)
+            if limit is not None and not _WINDOW.search(message):
+                left_out.add(limit)
+                other = _LIMITS[1 - _LIMITS.index(limit)]
+                self._limit = other if other not in left_out else _LIMITS[0]
+                return True
+        if "response_format" in offered and status in (400, 422, 500, 501) and _FORMAT_WORDS.search(message):
+            return self._learn_format(offered["response_format"], message)
         return False
+
+    def _learn_format(self, sent: Mapping[str, Any], message: str) -> bool:
+        if self.bounds and sent["type"] == "json_schema" and _BOUND_WORDS.search(message):
+            self.bounds = False
+        elif self.format == sent["type"]:
+            self.format = _WEAKER[self.format]
+        return True
+
+
+_COUNT = r"`?(\d[\d,]*)"
+_MOST = re.compile(
+    rf"(?:supports at most|less than or equal to|must be at most|maximum allowed is) {_COUNT}", re.IGNORECASE
+)
+_WINDOW = re.compile(
+    rf"(?:context (?:length|window|size)|n_ctx)[^\d.]{{0,40}}{_COUNT}|max_new_tokens` must be <= {_COUNT}",
+    re.IGNORECASE,
+)
+_ASKED = re.compile(
+    rf"{_COUNT} (?:in the (?:messages|prompt)|(?:input|prompt) tokens|tokens from the input|of text input|`inputs`)",
+    re.IGNORECASE,
+)
+
+
+def _number(pattern: re.Pattern[str], message: str) -> int | None:
+    found = pattern.search(message)
+    return int(next(filter(None, found.groups())).replace(",", "")[:12]) if found else None
 
 
 def dialect_of(config: ModelConfig, litellm: ModuleType) -> Dialect:
     """The dialect of a model at an address. It is kept as long as the process runs. Blocks."""
     place = (config.model, config.api_base)
     if place not in _learned:
-        _learned[place] = Dialect(_best_format(config.model, litellm), marks=wants_marks(config.model, litellm))
+        provider = _provider(config.model, litellm)
+        is_own = is_own_server(config.model, provider)
+        format = _best_format(config.model, litellm, is_own=is_own)
+        marks = wants_marks(config.model, litellm)
+        _learned[place] = Dialect(format, marks=marks, is_own=is_own, provider=provider)
     return _learned[place]
 
 
-def _best_format(model: str, litellm: ModuleType) -> Format:
+def _provider(model: str, litellm: ModuleType) -> str:
+    try:
+        return str(litellm.get_llm_provider(model)[1])
+    except Exception:  # of many types; the call itself reports an unknown provider
+        return ""
+
+
+def is_own_server(model: str, provider: str) -> bool:
+    """Whether a server that the user runs is likely."""
+    return provider in _OWN_SERVERS or (provider == "openai" and not catalogue.facts_of(model))
+
+
+def _best_format(model: str, litellm: ModuleType, *, is_own: bool) -> Format:
     if litellm.supports_response_schema(model):
         return "json_schema"
     try:
         supported = litellm.get_supported_openai_params(model) or ()
     except litellm.exceptions.BadRequestError:
         return "text"
-    return "json_object" if "response_format" in supported else "text"
+    if "response_format" not in supported:
+        return "text"
+    return "json_schema" if is_own else "json_object"
 
 
-def response_format(format: Format, form: AnswerForm) -> dict[str, Any]:
+def response_format(format: Format, form: AnswerForm, *, bounds: bool = False) -> dict[str, Any]:
     """The `response_format` argument for a record, in addition to the prompt."""
     if format == "json_object":
         return {"type": "json_object"}
     schema = copy.deepcopy(form.strict or form.schema)  # a client may change it
+    schema = bounded(schema) if bounds else schema
     return {"type": "json_schema", "json_schema": {"name": form.name, "schema": schema, "strict": bool(form.strict)}}
 
 

@@ -16,8 +16,10 @@ from typing import Any
 
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.background import Pauses
-from autocoder_jupyter.models.faults import EndedEarly, NoAnswer, Silent, WebPage
+from autocoder_jupyter.models.faults import EndedEarly, NoAnswer, Nothing, Silent, WebPage
+from autocoder_jupyter.models.loops import REPEATED, LoopFinder, without_loop
 from autocoder_jupyter.models.protocol import SLACK, AnswerLimits, Grant, WorstCase, most_bytes, most_bytes_in_event
+from autocoder_jupyter.models.thoughts import AnswerText
 from autocoder_jupyter.types import Usage
 from autocoder_jupyter.untrusted.plain_json import TextPieces, parse, valid_unicode
 from autocoder_jupyter.untrusted.visible import visible
@@ -48,6 +50,7 @@ class PlainAnswer:
 def read_answer(body: bytes) -> PlainAnswer | None:
     """The answer in a response; None if there is none, or a part of it may be missing."""
     texts: list[str] = []
+    calls: dict[int, str] = {}
     finish_reason: object = ""
     counts: Mapping[str, Any] = {}
     for record in _records(body):
@@ -57,9 +60,11 @@ def read_answer(body: bytes) -> PlainAnswer | None:
             return None
         choice = _choice(record)
         texts.append(_text(choice.get("content")))
+        for number, piece in _call_arguments(choice.get("tool_calls")):
+            calls[number] = calls.get(number, "") + piece
         finish_reason = finish_reason or choice.get("finish_reason") or ""
         counts = _openai_counts(record["usage"]) if isinstance(record.get("usage"), dict) else counts
-    text = "".join(texts)
+    text = "".join(texts) or "\n".join(calls.values())
     return PlainAnswer(text, str(finish_reason), counts) if text and finish_reason else None
 
 
@@ -99,9 +104,19 @@ def _choice(record: Mapping[str, Any]) -> dict[str, Any]:
     for choice in choices:
         if isinstance(choice, dict) and choice.get("index", 0) == 0:
             message = choice.get("message") or choice.get("delta")
-            content = message.get("content") if isinstance(message, dict) else choice.get("text")
-            return {"content": content, "finish_reason": choice.get("finish_reason")}
+            if not isinstance(message, dict):
+                return {"content": choice.get("text"), "finish_reason": choice.get("finish_reason")}
+            return {**message, "finish_reason": choice.get("finish_reason")}
     return {}
+
+
+def _call_arguments(calls: object) -> Iterator[tuple[int, str]]:
+    """For each call of a tool its number, and its arguments or a piece of them."""
+    for call in calls if isinstance(calls, list) else ():
+        function = call.get("function") if isinstance(call, dict) else None
+        arguments = function.get("arguments") if isinstance(function, dict) else None
+        if isinstance(arguments, str):
+            yield valid_count(call.get("index")) or 0, valid_unicode(arguments)
 
 
 def _openai_counts(usage: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -143,7 +158,7 @@ _MOST_LINES = 1_000
 
 _PIECE = 64 * 1024
 _SHOWN = 200
-"""Most characters of an address that are shown."""
+"""Most characters of an address, and of thoughts, that are shown."""
 
 _COMPRESSIONS = ("gzip", "x-gzip", "deflate")
 _MARK = "_limits_what_is_received"
@@ -417,6 +432,11 @@ class IncomingAnswer:
         self._clock.reschedule(min(now + self._limits.silence, self._end))
 
     @property
+    def has_content(self) -> bool:
+        """Whether any content has come."""
+        return self._size > 0
+
+    @property
     def tokens(self) -> int:
         """The estimated tokens of the content so far."""
         return self._size // 4 + 1
@@ -447,6 +467,11 @@ class IncomingAnswer:
             return Usage(input_tokens=self._input_tokens, output_tokens=self.tokens, cost=None)
         is_plausible = output_tokens * _WRONG_BY >= self.tokens - 1
         return Usage(input_tokens=input_tokens, output_tokens=output_tokens if is_plausible else self.tokens)
+
+    @property
+    def so_far(self) -> Usage:
+        """The estimated usage so far, at the known prices."""
+        return self._worst.of(self._input_tokens, self.tokens)
 
     def charge(self, input_tokens: int | None, output_tokens: int | None, *, is_sent: bool = False) -> Usage:
         """Charge an incomplete answer to the grant: the counts so far or the estimate, at the known prices.
@@ -482,6 +507,9 @@ def _bytes_in(value: Any) -> int:
 
 # The response through litellm
 
+_REPEATING = re.compile(r"repeating the same chunk", re.IGNORECASE)
+"""Of litellm's own check, which it reports as a 500."""
+
 _GEMINI, _END_OF_GEMINI = b'"candidates"', b'"finishReason"'
 """litellm reports an end for each piece of an answer of Gemini, so the end is looked for in the response."""
 
@@ -491,10 +519,12 @@ class ServiceResponse:
     """One response of the service.
 
     Args:
-        text: the text of the answer, as valid Unicode.
+        text: the text of the answer without thoughts, as valid Unicode; the arguments of its calls of tools if it has
+            only these.
         usage: its tokens. The cost is None if they are only estimated.
         stopped: why it was stopped; "" if it came to its end.
         limit: the setting because of whose limit it was stopped, if any.
+        thoughts: the beginning of the model's thoughts, if it wrote some.
     """
 
     text: str
@@ -502,6 +532,7 @@ class ServiceResponse:
     usage: Usage
     stopped: str = ""
     limit: str = ""
+    thoughts: str = ""
 
 
 class ResponseReader:
@@ -526,7 +557,10 @@ class ResponseReader:
         self._silence = limits.silence
         self._on_text = on_text
         self._stream: Any = None
-        self._pieces: list[str] = []
+        self._text = AnswerText()
+        self._calls: dict[int, list[str]] = {}
+        self._reasoning = ""
+        self._loops = LoopFinder(), LoopFinder()
         self._unicode = TextPieces()
         self._choice: int | None = None
 
@@ -543,18 +577,21 @@ class ResponseReader:
         except Exception as raised:
             error = raised
         self._add_text(self._unicode.end())
+        self._stream_text(self._text.end())
+        if isinstance(error, _Repeats) or _REPEATING.search(str(error or "")[:_SHOWN]):
+            return self._response(REPEATED, self._incoming.so_far)
         if (reply := await self._complete(broken=error is not None)) is not None:
             return reply
         usage = self._charge()
         if incoming.stopped and not usage.output_tokens:
             raise NoAnswer(incoming.stopped) from error
         if incoming.stopped:
-            return ServiceResponse("".join(self._pieces), "length", usage, incoming.stopped, incoming.limit)
+            return self._response("length", usage, incoming.stopped, incoming.limit)
         if incoming.was_silent:
             raise Silent(self._silence) from error
         if (title := page_title(incoming.raw.body)) is not None:
             raise WebPage(title) from error
-        raise error or EndedEarly
+        raise error or (EndedEarly if incoming.has_content else Nothing)
 
     async def _take_all(self) -> None:
         pauses = background.Pauses()
@@ -571,40 +608,65 @@ class ResponseReader:
         if choices and self._choice is None:
             self._choice = choices[0].index
         for one in choices:  # other choices were not asked for, and are paid for
-            if one.index == self._choice and isinstance(content := getattr(one.delta, "content", None), str):
+            delta = one.delta.model_dump()
+            if one.index == self._choice and isinstance(content := delta.get("content"), str):
                 self._add_text(self._unicode.take(content))
-            await self._incoming.take(size_of(one.delta.model_dump()))
+            if one.index == self._choice:
+                self._add_others(delta)
+            await self._incoming.take(size_of(delta))
 
     def _add_text(self, piece: str) -> None:
         if piece:
-            self._pieces.append(piece)
+            self._stream_text(self._text.take(piece))
+            self._stop_loop(self._loops[0], piece)
+
+    def _stream_text(self, piece: str) -> None:
+        if piece:
             self._on_text(piece)
+
+    def _add_others(self, delta: Mapping[str, Any]) -> None:
+        """Keep what counts if there is no text: arguments of calls, and the beginning of thoughts."""
+        for number, piece in _call_arguments(delta.get("tool_calls")):
+            self._calls.setdefault(number, []).append(piece)
+        reasoning = delta.get("reasoning_content")
+        if isinstance(reasoning, str):
+            self._reasoning = (self._reasoning + valid_unicode(reasoning))[:_SHOWN]
+            self._stop_loop(self._loops[1], reasoning)
+
+    def _stop_loop(self, finder: LoopFinder, piece: str) -> None:
+        if finder.take(piece):
+            raise _Repeats
+
+    def _response(self, finish_reason: str, usage: Usage, stopped: str = "", limit: str = "") -> ServiceResponse:
+        text, thoughts = self._text.answer, (self._text.thoughts or self._reasoning)[:_SHOWN]
+        if not text.strip() and self._calls:
+            text = "\n".join(map("".join, self._calls.values()))
+            self._on_text(text)
+        if finish_reason == REPEATED:
+            text = without_loop(text)
+        return ServiceResponse(text, finish_reason, usage, stopped, limit, thoughts)
 
     async def _complete(self, *, broken: bool) -> ServiceResponse | None:
         """The answer, if it is complete: also if something is broken after its end, or litellm could not read it."""
         # litellm reports "stop" even if a stream just ended; these two have the service's own value.
         if self._incoming.stopped:
             return None
-        stream, text = self._stream, "".join(self._pieces)
+        stream = self._stream
+        has_text = bool(self._text.answer or self._text.thoughts or self._calls)
         reason = getattr(stream, "received_finish_reason", None) or getattr(stream, "intermittent_finish_reason", None)
         body = self._incoming.raw.body
         if _GEMINI in body and _END_OF_GEMINI not in body:
             return None
-        if text and reason is not None:
-            return ServiceResponse(text, _reason_text(reason), self._usage(_counts(stream)))
+        if has_text and reason is not None:
+            return self._response(_reason_text(reason), self._usage(_counts(stream)))
         plain = await background.call_blocking(lambda: read_answer(body)) if body else None
         if plain is not None:
-            self._pieces.clear()
+            self._text = AnswerText()
             self._add_text(valid_unicode(plain.text))
+            self._stream_text(self._text.end())
             self._incoming.note(len(plain.text.encode("utf-8", "replace")))
-            return ServiceResponse(
-                "".join(self._pieces), _reason_text(plain.finish_reason), self._usage([plain.counts])
-            )
-        return (
-            None
-            if reason is None or broken
-            else ServiceResponse(text, _reason_text(reason), self._usage(_counts(stream)))
-        )
+            return self._response(_reason_text(plain.finish_reason), self._usage([plain.counts]))
+        return None if reason is None or broken else self._response(_reason_text(reason), self._usage(_counts(stream)))
 
     def _charge(self, *, is_sent: bool = False) -> Usage:
         counts = _counts(self._stream)
@@ -620,6 +682,10 @@ class ResponseReader:
         details = [one for count in counts if isinstance(one := count.get("prompt_tokens_details"), Mapping)]
         cached, written = _highest(details, "cached_tokens") or 0, _highest(details, "cache_creation_tokens") or 0
         return usage.model_copy(update={"cached_tokens": cached, "written_tokens": written})
+
+
+class _Repeats(Exception):
+    """The answer repeats itself."""
 
 
 class _AllReceived(BaseException):

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.background import start_thread
-from autocoder_jupyter.models import library
+from autocoder_jupyter.models import keys, library
 from autocoder_jupyter.models.client import LiteLLMModel
 from autocoder_jupyter.models.process import ALIVE_SECONDS, ASKS, Order, Outbox, portable
 from autocoder_jupyter.models.protocol import Grant, Listener, WorstCase
@@ -127,6 +127,7 @@ class _Server:
             self._variables = order.variables
         with contextlib.suppress(OSError):
             os.chdir(order.folder)
+        keys.use(order.config, order.key)
 
     async def _ask(self, number: int, order: Order) -> None:
         remote = _RemoteListener(self, number)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import traceback
+from dataclasses import dataclass
 
 from autocoder_jupyter.untrusted.visible import visible
 
@@ -25,6 +26,21 @@ class _Redacting(logging.Filter):
 
 
 _FILTER = _Redacting()
+
+
+@dataclass(frozen=True)
+class _WithoutMessages:
+    """Leaves out what contains a word: other libraries log whole messages."""
+
+    word: str
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return self.word not in record.getMessage()
+
+
+def without_messages(logger: logging.Logger, word: str) -> None:
+    """Leave what contains a word out of a logger of another library."""
+    logger.addFilter(_WithoutMessages(word))  # an equal one is not added
 
 
 def redacting_logger(name: str) -> logging.Logger:

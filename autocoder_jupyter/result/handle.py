@@ -12,21 +12,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args
 
 from autocoder_jupyter.calls.binding import misfit
-from autocoder_jupyter.calls.call import fetched, on_this_machine, require_output
+from autocoder_jupyter.calls.call import call, fetched, on_this_machine, require_output
 from autocoder_jupyter.calls.callable import Called, DocumentationOfInstance, Live, SignatureOfInstance
 from autocoder_jupyter.calls.function import Function, Interface, SplitWatch, ValueWatch
 from autocoder_jupyter.calls.options import CallOptions, GivenOptions, TaskOptions, taking
+from autocoder_jupyter.calls.row_counts import AnsweredCall
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.syncified import Syncified
 from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.kinds.paths import local_path
 from autocoder_jupyter.request import Contract
 from autocoder_jupyter.result import storage
 from autocoder_jupyter.result.pending import Pending, PendingResult, ReportFields, Resolution
 from autocoder_jupyter.run.events import state_words
-from autocoder_jupyter.run.of_report import RUNNING
+from autocoder_jupyter.run.of_report import RUNNING, run_of, verified_run
 from autocoder_jupyter.scaling.mapped import LastMap
+from autocoder_jupyter.settings import parameters
 from autocoder_jupyter.tasks.task import Task
-from autocoder_jupyter.types import Report
+from autocoder_jupyter.types import Report, RowsUsed
 from autocoder_jupyter.types.interface import KnownSplits, Split
 from autocoder_jupyter.untrusted.visible import visible
 
@@ -71,7 +74,7 @@ class Run(Called):
 _LONGEST_REASON = 200
 """Characters of the reason of a failure in `repr`."""
 
-ExportKind = Literal["script", "package", "flyte"]
+ExportKind = Literal["script", "plain", "package", "flyte"]
 """What an export writes."""
 
 
@@ -183,8 +186,9 @@ class CodeGenEvalResult(ReportFields, PendingResult[Resolution]):
     def drift(self) -> tuple[str, ...]:
         """How the values of data differ from those with which the function was made, one sentence for each difference.
 
-        Those of today's samples come first, then those of the calls of this process. A call warns of each once. The
-        last sentence says if calls were not compared, because comparing took its part of the time of calls.
+        Those of today's samples come first, then those of the calls of this process, with the lines that keep another
+        share of the rows. A call warns of each once. The last sentences say if calls were not compared, or their rows
+        not counted, because that took its part of the time.
         """
         return (*self.report.drift, *self._watch.warnings.values(), *self._watch.remarks)
 
@@ -243,6 +247,27 @@ class CodeGenEvalResult(ReportFields, PendingResult[Resolution]):
         verified, this is that function; after a failure, it is the best attempt.
         """
         return Run(self.name, self.interface, self._options, self._drafted, self._task, word="draft")
+
+    def rows_used(self, *args: Any, **inputs: Any) -> RowsUsed | None:
+        """Which rows of these inputs the function uses, as `evidence.rows_used` says of the sample; None if that is
+        not known. If no call with them was counted yet, the function and an instrumented copy of it run now, in the
+        sandbox. Waits if pending.
+
+        Args:
+            *args: inputs by position, as in a call.
+            **inputs: inputs by name.
+
+        Raises:
+            GenerationFailed: there is no function that passed.
+            InvalidRequest, DataDrift, ContractBroken: the arguments do not fit.
+            SandboxError: the program or its sandbox failed.
+        """
+        return background.run(self._rows_used(args, inputs))
+
+    async def _rows_used(self, args: tuple[Any, ...], inputs: Mapping[str, Any]) -> RowsUsed | None:
+        answered = AnsweredCall(await self._ready(), replace(self._options, cache="disable"))
+        await call(answered.function, answered.options, args, inputs, on_computed=answered.keep)
+        return await background.call_blocking(lambda: answered.rows_used(self._options.timeout)[0])
 
     async def _drafted(self) -> Function:
         with background.interruptible():
@@ -514,13 +539,14 @@ class CodeGenEvalResult(ReportFields, PendingResult[Resolution]):
         options = self._options.changed({"output": output} if output is not None else {})
         return to_flyte(self._usable(), options, env, retries=retries, timeout=timeout, cache=cache)
 
-    def export(self, path: str | os.PathLike[str], *, tests: bool = True, kind: ExportKind = "script") -> Path:
+    def export(self, path: str | os.PathLike[str], *, tests: bool | None = None, kind: ExportKind = "script") -> Path:
         """Write the function as plain code, which runs without a sandbox, a model and this package. Waits if pending.
 
         Args:
             path: the file of a script, or the folder of a package.
-            tests: whether its tests are written too.
-            kind: `script` for one module with a command line for `uv run`; `package` for a folder that can be installed
+            tests: whether its tests are written too; by default, unless the kind is `plain`, which has none.
+            kind: `script` for one module with a command line for `uv run`; `plain` for one module with the function
+                under its own name and its imports only; `package` for a folder that can be installed
                 with `pip install`, so that others write `from growth import growth`; `flyte` for such a folder with a
                 module `growth/flyte_task.py`, whose task runs in an image with the packages that were tested.
 
@@ -532,20 +558,31 @@ class CodeGenEvalResult(ReportFields, PendingResult[Resolution]):
             InvalidRequest: the path does not fit or cannot be written, there is no such kind, or the function is of a
                 file that somebody else may have written, and needs packages that you did not agree to.
         """
+        if tests is not None:
+            parameters.flag("tests", tests)
+        if kind == "plain" and tests:
+            raise InvalidRequest(
+                "A plain export has no tests: it is the function alone.", hint='Use kind="script" or kind="package".'
+            )
         function = self._usable()
         self._options.require_agreed(function.name)
+        tests = tests is not False
+        if kind == "plain":
+            from autocoder_jupyter.tasks.export import export_plain
+
+            return export_plain(self.report, function, local_path(path))
         if kind == "script":
             from autocoder_jupyter.tasks.export import export  # imports pandas
 
-            return export(self.report, function, Path(path), tests=tests)
+            return export(self.report, function, local_path(path), tests=tests)
         if kind == "package":
             from autocoder_jupyter.tasks.package import export_package
 
-            return export_package(self.report, function, Path(path), tests=tests)
+            return export_package(self.report, function, local_path(path), tests=tests)
         if kind == "flyte":
             from autocoder_jupyter.tasks.flyte import export_for_flyte
 
-            return export_for_flyte(self.report, function, Path(path), tests=tests)
+            return export_for_flyte(self.report, function, local_path(path), tests=tests)
         raise InvalidRequest(f"There is no kind {kind!r} of export.", hint=f"Kinds: {', '.join(get_args(ExportKind))}.")
 
     # As data
@@ -571,7 +608,7 @@ class CodeGenEvalResult(ReportFields, PendingResult[Resolution]):
         Raises:
             InvalidRequest: the text is not a result.
         """
-        resolution, options = storage.from_json(text, trusted=trusted)
+        resolution, options = storage.from_json(text, trusted=parameters.flag("trusted", trusted))
         return cls(resolution.report.name, Pending.resolved(resolution), options=options)
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
@@ -581,7 +618,7 @@ class CodeGenEvalResult(ReportFields, PendingResult[Resolution]):
             UnsupportedData: a sample cannot be written without a change.
             InvalidRequest: the folder cannot be written.
         """
-        return storage.save(Path(folder), self._pending.wait(), self._options, self._samples)
+        return storage.save(local_path(folder), self._pending.wait(), self._options, self._samples)
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str], *, trusted: bool = False) -> CodeGenEvalResult:
@@ -594,7 +631,7 @@ class CodeGenEvalResult(ReportFields, PendingResult[Resolution]):
         Raises:
             InvalidRequest: there is no result in the folder.
         """
-        resolution, options, samples = storage.load(Path(folder), trusted=trusted)
+        resolution, options, samples = storage.load(local_path(folder), trusted=parameters.flag("trusted", trusted))
         pending = Pending.resolved(resolution)
         return cls(resolution.report.name, pending, samples=samples, options=options)
 
@@ -621,7 +658,10 @@ class CodeGenEvalResult(ReportFields, PendingResult[Resolution]):
         return twin
 
     def __repr__(self) -> str:
-        words = [f"autocode {self.name} {state_words(self.state)}"]
+        state = state_words(self.state)
+        if self.is_usable and self.report.success:
+            state = verified_run(run_of(self.report, "ready")).headline.lower()
+        words = [f"autocode {self.name} {state}"]
         if self.is_usable:
             words += _summary(self.report)
         if self.is_usable and not self.done:

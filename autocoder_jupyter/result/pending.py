@@ -102,6 +102,11 @@ class Pending(Generic[R]):
             self._future.set_result(resolution)
             self._set_first(resolution)
 
+    def improve(self, resolution: R) -> None:
+        """Replace an outcome that is set by one that says more of the same."""
+        if self._resolution is not None:
+            self._resolution = resolution
+
     def offer(self, resolution: R | None) -> None:
         """Set what can be used until the end; None takes it back, so that new callers wait again."""
         with self._lock:

@@ -6,6 +6,7 @@ packages that are not well known. If it needs such packages, it can be inspected
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import sys
@@ -24,6 +25,7 @@ from autocoder_jupyter.errors import AutocodeError, InvalidRequest, UnsupportedD
 from autocoder_jupyter.result.pending import Resolution
 from autocoder_jupyter.run.events import EndState
 from autocoder_jupyter.settings.choices import SANDBOXES
+from autocoder_jupyter.trust.formats import require_known, stamp
 from autocoder_jupyter.trust.seals import is_sealed, sealed
 from autocoder_jupyter.types import Report, Resources, parse_memory, type_name
 from autocoder_jupyter.untrusted.folder import Folder
@@ -49,7 +51,7 @@ def dumped(resolution: Resolution, options: CallOptions, mode: str = "python") -
     """The fields of the report, and what calls need. Secrets are in it only by name."""
     data = resolution.report.model_dump(mode=mode)
     return {
-        "format": FORMAT,
+        **stamp(FORMAT),
         **data,
         "state": resolution.state,
         "exception": _exception_as_data(resolution.exception),
@@ -69,6 +71,7 @@ def from_json(text: str | bytes, *, trusted: bool = False) -> tuple[Resolution, 
     """Read the output of `to_json`. A function that was not verified here is `not_verified`."""
     try:
         data = parse(text)
+        require_known(data, "The result", FORMAT)
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise ValueError(f"it is not in format {FORMAT}")
         state, report = _STATE.validate_python(data["state"]), Report.model_validate(data)
@@ -107,6 +110,7 @@ def _write(files: Folder, resolution: Resolution, options: CallOptions, samples:
     from autocoder_jupyter.codec import Unencodable, encode
     from autocoder_jupyter.data.crossing import that_crosses
 
+    _require_replaceable(files)
     headers = {}
     for number, (name, value) in enumerate(samples.items()):
         columns = resolution.report.sample_shapes.get(name, {}).get("columns", ())
@@ -121,6 +125,12 @@ def _write(files: Folder, resolution: Resolution, options: CallOptions, samples:
         headers[name] = encoded.header
     files.write(f"{SAMPLES_FOLDER}/samples.json", json.dumps(headers).encode())
     files.write(RESULT_FILE, to_json(resolution, options, indent=1).encode())
+
+
+def _require_replaceable(files: Folder) -> None:
+    """Require that a folder has no result of a later version of this package."""
+    with contextlib.suppress(OSError, ValueError):
+        require_known(parse(files.read_bytes(RESULT_FILE)), f"The result in {files.root}", FORMAT)
 
 
 def _is_recorded(recorded: Sequence[str], label: Any) -> bool:

@@ -169,6 +169,11 @@ class CodeRun(RunRecord):
         return self.waiting[0].call if self.waiting else ""
 
     @property
+    def consent(self) -> tuple[str, ...]:
+        """The words that name it in a typed answer: the tool and the call."""
+        return (self.waiting[0].tool, self.waiting[0].call) if self.waiting else ()
+
+    @property
     def asks(self) -> str:
         """The question about it."""
         return f"May it call {self.waiting[0].words}?" if self.waiting else ""
@@ -269,6 +274,16 @@ def _(event: events.ToolEnded, state: CodeRun) -> CodeRun:
 
 
 @_after.register
+def _(event: events.ModelRefused, state: CodeRun) -> CodeRun:
+    return replace(state, offers=event.offers)
+
+
+@_after.register
+def _(event: events.WaitsForRun, state: CodeRun) -> CodeRun:
+    return replace(state, waits=event.words)
+
+
+@_after.register
 def _(event: events.Noticed, state: CodeRun) -> CodeRun:
     return state.noticed(event.text)
 
@@ -281,7 +296,7 @@ def _(event: events.Finished, state: CodeRun) -> CodeRun:
     )
     blocks = tuple(replace(block, ok=False) if block.ok is None else block for block in state.blocks)
     state = replace(state, phase=event.state, reason=event.reason, limit=event.limit, calls=calls, blocks=blocks)
-    return replace(state, tail="", written=0, fault="", loading=False)
+    return replace(state, tail="", written=0, fault="", loading=False, waits="")
 
 
 def _asking(state: CodeRun) -> CodeRun:

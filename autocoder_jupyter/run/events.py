@@ -242,6 +242,13 @@ class Noticed:
 
 
 @dataclass(frozen=True)
+class WaitsForRun:
+    """The run waits for another one of the same request; `words` is one sentence, and "" when the wait is over."""
+
+    words: str
+
+
+@dataclass(frozen=True)
 class EvidenceGathered:
     """The verdict on an attempt."""
 
@@ -332,6 +339,25 @@ class OptionOffered:
     """Options with which the cell would keep the existing function (`--rename price=unit_price`)."""
 
     option: str
+
+
+@dataclass(frozen=True)
+class ModelOffer:
+    """Models that can be asked now, and why. `api_base` is the address that they need; "" for the usual one.
+
+    A server at such an address gets no key, and costs nothing.
+    """
+
+    text: str
+    models: tuple[str, ...]
+    api_base: str = ""
+
+
+@dataclass(frozen=True)
+class ModelRefused:
+    """The model cannot be asked: it has no key, the key is refused, or there is no such model. `offers` can be."""
+
+    offers: tuple[ModelOffer, ...]
 
 
 # Events of an agent, and of code mode
@@ -476,6 +502,7 @@ Event = (
     | EnvironmentProgress
     | EnvironmentReady
     | Noticed
+    | WaitsForRun
     | EvidenceGathered
     | FunctionVerified
     | SampleOutputs
@@ -486,6 +513,7 @@ Event = (
     | SamplesDrawn
     | DriftFound
     | OptionOffered
+    | ModelRefused
     | TurnBegun
     | AgentText
     | ToolCalled

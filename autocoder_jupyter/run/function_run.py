@@ -195,6 +195,8 @@ class FunctionRun(RunRecord):
         sandbox: the sandbox and its tier in one line; "" until it is known.
         splits: what is known of how it may be split.
         beside: what still runs beside a function that is verified, in a few words each; empty before and after that.
+        answered: the questions about the function that the user answered with *keep it as it is*.
+        replaced: by what a later cell has replaced the function, in a sentence; "" if it has not.
     """
 
     stage: StageName | None = None
@@ -236,6 +238,8 @@ class FunctionRun(RunRecord):
     sandbox: str = ""
     splits: KnownSplits = KnownSplits()
     beside: tuple[str, ...] = ()
+    answered: tuple[str, ...] = ()
+    replaced: str = ""
     log: tuple[LogLine, ...] = ()
 
     def after(self, event: Event) -> FunctionRun:
@@ -262,6 +266,11 @@ class FunctionRun(RunRecord):
         return ", ".join(self.approval)
 
     @property
+    def consent(self) -> tuple[str, ...]:
+        """The words that name it in a typed answer: the packages."""
+        return self.approval
+
+    @property
     def asks(self) -> str:
         """The question about it."""
         return f"May it install {', '.join(self.approval)}?" if self.approval else ""
@@ -270,6 +279,11 @@ class FunctionRun(RunRecord):
     def is_ready(self) -> bool:
         """Whether the function can be used: it is verified, though its second opinion may still run."""
         return bool(self.beside) or super().is_ready
+
+    @property
+    def is_current(self) -> bool:
+        """Whether it can be used, and no later cell has replaced it."""
+        return self.is_ready and not self.replaced
 
     @property
     def is_slow(self) -> bool:
@@ -394,6 +408,11 @@ def _(event: events.OptionOffered, state: FunctionRun) -> FunctionRun:
 
 
 @_after.register
+def _(event: events.ModelRefused, state: FunctionRun) -> FunctionRun:
+    return replace(state, offers=event.offers)
+
+
+@_after.register
 def _(event: events.PlanReady, state: FunctionRun) -> FunctionRun:
     return replace(state, plan=event.plan, effort="")
 
@@ -498,6 +517,11 @@ def _(event: events.Noticed, state: FunctionRun) -> FunctionRun:
 
 
 @_after.register
+def _(event: events.WaitsForRun, state: FunctionRun) -> FunctionRun:
+    return _noted(replace(state, waits=event.words), event.words or "it waits no longer")
+
+
+@_after.register
 def _(event: events.EvidenceGathered, state: FunctionRun) -> FunctionRun:
     return replace(state, evidence=event.evidence, outcomes=event.evidence.tests or state.outcomes)
 
@@ -569,9 +593,15 @@ def _(event: events.Finished, state: FunctionRun) -> FunctionRun:
     elif not state.solution:  # it ended before there was anything to try
         state = replace(state, attempt=0)
     state = replace(
-        state, loading=False, limit=event.limit, needs=event.needs, agent=state.agent.stopped() if state.agent else None
+        state,
+        waits="",
+        loading=False,
+        limit=event.limit,
+        needs=event.needs,
+        agent=state.agent.stopped() if state.agent else None,
     )
-    return _noted(state, f"{event.state.replace('_', ' ')}{_detail(event.reason)}")
+    first, *_ = event.reason.partition("\n")  # a row of the card has the rest
+    return _noted(state, f"{event.state.replace('_', ' ')}{_detail(first)}")
 
 
 def _agent(state: FunctionRun) -> AgentState:

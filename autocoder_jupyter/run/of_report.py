@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+import hashlib
+import itertools
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from autocoder_jupyter.run.function_run import AgentState, FunctionRun, StageState
 from autocoder_jupyter.run.record import Phase, Steps
 from autocoder_jupyter.settings.choices import sandbox_line
-from autocoder_jupyter.types import CodePlan
+from autocoder_jupyter.trust import answers
+from autocoder_jupyter.types import CodePlan, Evidence
 from autocoder_jupyter.types.records import STAGES
 from autocoder_jupyter.view.amounts import counted
 
 if TYPE_CHECKING:
-    from autocoder_jupyter.types import Evidence, Report, SecondOpinion, Strength
+    from autocoder_jupyter.types import Report, SecondOpinion, Strength, Trace
 
 
 # The record
@@ -30,11 +34,11 @@ def facts_of(run: FunctionRun) -> dict[str, Any]:
 
 
 def run_of(report: Report, phase: Phase) -> FunctionRun:
-    """The last record of a generation."""
+    """The last record of a generation, with the user's answers to its questions."""
     asked: dict[str, bool] = {}
     for exchange in report.conversation_history:
         asked[exchange.stage] = asked.get(exchange.stage, True) and exchange.replayed
-    return FunctionRun(
+    run = FunctionRun(
         report.name,
         phase=phase,
         reason=report.error or report.overspent,
@@ -58,6 +62,7 @@ def run_of(report: Report, phase: Phase) -> FunctionRun:
         steps=Steps(report.timeline),
         **{name: getattr(report, name) for name in FACTS},
     )
+    return with_answers(run) if phase == "ready" else run
 
 
 def _declared(report: Report) -> CodePlan | None:
@@ -78,17 +83,52 @@ SECOND, TRIAL = "second opinion", "trial of the tests"
 RUNNING = f"{SECOND} running"
 
 
+READY, WITH_QUESTION, NOT_FULLY_CHECKED = "Ready", "Ready, with a question for you", "Ready, not fully checked"
+"""The headlines of a function that can be used."""
+
+
+Subject = Literal["second opinion", "outputs", "invariants", "data"]
+
+SUBJECTS: tuple[Subject, ...] = get_args(Subject)
+
+
 @dataclass(frozen=True)
-class Verified:
-    """What was found out about a function.
+class OpenQuestion:
+    """What a person must decide: whether the function is right in spite of a finding.
 
     Args:
-        rests_on: what speaks for it, in a few words each.
-        weaknesses: what is missing or weak, in a few words each.
+        words: the finding in a few words.
+        whole: the whole finding with its numbers. An answer is valid as long as it stays the same.
+    """
+
+    about: Subject
+    words: str
+    whole: str
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What was found out about a function, in a few words each.
+
+    Args:
+        rests_on: what speaks for it.
+        questions: what a person must decide.
+        unchecked: checks that are missing, were cut short, or show little.
     """
 
     rests_on: tuple[str, ...] = ()
-    weaknesses: tuple[str, ...] = ()
+    questions: tuple[OpenQuestion, ...] = ()
+    unchecked: tuple[str, ...] = ()
+
+    @property
+    def weaknesses(self) -> tuple[str, ...]:
+        """What does not speak for it."""
+        return (*(question.words for question in self.questions), *self.unchecked)
+
+    @property
+    def headline(self) -> str:
+        """The verdict, which is the same wherever the function is shown."""
+        return WITH_QUESTION if self.questions else NOT_FULLY_CHECKED if self.unchecked else READY
 
     @property
     def start(self) -> str:
@@ -101,23 +141,72 @@ class Verified:
         return f"{self.start}: {' · '.join((*self.rests_on, *self.weaknesses))}"
 
 
+def verified_run(run: FunctionRun) -> Verified:
+    """What the function of a run rests on. Questions that the user has answered speak for it."""
+    evidence = run.evidence or Evidence()
+    found = _together(
+        verified(evidence, run.second_opinion, len(run.plan.outputs) if run.plan else 0, run.beside),
+        Verified(questions=(OpenQuestion("data", "the data differ", "\n".join(run.drift)),) if run.drift else ()),
+        Verified(unchecked=("tests were changed",) if has_changed_tests(evidence, run.trace) else ()),
+        Verified(unchecked=("over its budget",) if run.reason else ()),
+    )
+    answered = tuple(f"kept by you: {one.words}" for one in found.questions if one.whole in run.answered)
+    still_open = tuple(one for one in found.questions if one.whole not in run.answered)
+    return Verified((*found.rests_on, *answered), still_open, found.unchecked)
+
+
+def has_changed_tests(evidence: Evidence, trace: Trace | None) -> bool:
+    """Whether tests were changed after they were first written."""
+    return bool(evidence.tests_changed or (trace and trace.suite_changed))
+
+
+def open_questions(run: FunctionRun) -> tuple[OpenQuestion, ...]:
+    """What is asked about the function of a run; nothing before it can be used, and after it was replaced."""
+    return verified_run(run).questions if run.is_current else ()
+
+
+def question_key(run: FunctionRun) -> str:
+    """Identifies the open questions about a function; "" if there are none."""
+    asked = [question.whole for question in open_questions(run)]
+    return hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:32] if asked else ""
+
+
+def with_answers(run: FunctionRun) -> FunctionRun:
+    """The record with the questions that the user has answered, in this notebook or another one."""
+    asked = [question.whole for question in verified_run(run).questions]
+    return replace(run, answered=(*run.answered, *answers.kept(run.solution, asked))) if asked else run
+
+
+def keep(run: FunctionRun) -> FunctionRun:
+    """Answer all questions about a function: it stays as it is. Returns the record with the answers.
+
+    Raises:
+        InvalidRequest: the record of the answers cannot be written.
+    """
+    asked = tuple(question.whole for question in verified_run(run).questions)
+    answers.keep(run.solution, asked)
+    return replace(run, answered=(*run.answered, *asked))
+
+
 def verified(evidence: Evidence, opinion: SecondOpinion | None, outputs: int, beside: tuple[str, ...] = ()) -> Verified:
     """What a function that passed rests on."""
     tests = _tests(evidence, opinion)
     if TRIAL in beside and evidence.strength is None:
-        tests = Verified(tests.rests_on, (f"{TRIAL} running",))
-    second = Verified(weaknesses=(RUNNING,)) if SECOND in beside and opinion is None else _opinion(opinion, outputs)
-    found = (
+        tests = Verified(tests.rests_on, unchecked=(f"{TRIAL} running",))
+    second = Verified(unchecked=(RUNNING,)) if SECOND in beside and opinion is None else _opinion(opinion, outputs)
+    empty = OpenQuestion("outputs", evidence.remarks[0], "\n".join(evidence.remarks)) if evidence.remarks else None
+    return _together(
         tests,
         second,
         _user_checks(evidence),
         _probes(evidence.strength),
-        Verified(weaknesses=evidence.remarks[:1]),
+        Verified(questions=(empty,) if empty else ()),
     )
-    return Verified(
-        tuple(words for one in found for words in one.rests_on),
-        tuple(words for one in found for words in one.weaknesses),
-    )
+
+
+def _together(*found: Verified) -> Verified:
+    fields = [(one.rests_on, one.questions, one.unchecked) for one in found]
+    return Verified(*(tuple(itertools.chain.from_iterable(words)) for words in zip(*fields, strict=True)))
 
 
 def _tests(evidence: Evidence, opinion: SecondOpinion | None) -> Verified:
@@ -127,33 +216,39 @@ def _tests(evidence: Evidence, opinion: SecondOpinion | None) -> Verified:
     passed, strength = sum(outcome.outcome == "passed" for outcome in evidence.tests), evidence.strength
     examples, own, _ = _user_check_counts(evidence)
     if not passed and not examples and not own:
-        return Verified(weaknesses=("no tests",))
+        return Verified(unchecked=("no tests",))
     tests = counted(passed, "test") if passed else "your tests"
     if strength is None:
-        return Verified((tests,), ("tests not tried on mutated code",))
+        return Verified((tests,), unchecked=("tests not tried on mutated code",))
     if not strength.changes:
         is_missed = strength.ended != NO_CHANGE or opinion is None or opinion.state != "agree"
-        weaknesses = (f"tests not tried on mutated code: {strength.ended}",) if strength.ended and is_missed else ()
-        return Verified((tests,), weaknesses)
+        unchecked = (f"tests not tried on mutated code: {strength.ended}",) if strength.ended and is_missed else ()
+        return Verified((tests,), unchecked=unchecked)
     verb = "catches" if passed == 1 else "catch"
     caught = f"{strength.noticed} of {counted(len(strength.changes), 'code mutation')}"
     if strength.is_weak:
-        return Verified(weaknesses=(f"{tests} {verb} only {caught}",))
+        return Verified(unchecked=(f"{tests} {verb} only {caught}",))
     return Verified((f"{tests} {verb} {caught}",))
 
 
 def _opinion(opinion: SecondOpinion | None, outputs: int) -> Verified:
     if opinion is not None and opinion.state == "running":
-        return Verified(weaknesses=(RUNNING,))
+        return Verified(unchecked=(RUNNING,))
     if opinion is None or opinion.state == "none":
-        return Verified(weaknesses=("no second opinion",))
+        return Verified(unchecked=("no second opinion",))
     if opinion.state == "differ":
-        return Verified(weaknesses=("the second opinion differs",))
+        return Verified(questions=(OpenQuestion("second opinion", "the second opinion differs", _differing(opinion)),))
     if not opinion.compared and opinion.state == "not compared":
-        return Verified(weaknesses=("the second opinion could not be compared",))
+        return Verified(unchecked=("the second opinion could not be compared",))
     agrees = f"second opinion agrees on {len(opinion.compared)} of {counted(outputs, 'output')}"
     parts = (counted(opinion.parts, "subsample"),) if opinion.parts else ()
-    return Verified((agrees, *parts)) if opinion.state == "agree" else Verified(parts, (agrees,))
+    return Verified((agrees, *parts)) if opinion.state == "agree" else Verified(parts, unchecked=(agrees,))
+
+
+def _differing(opinion: SecondOpinion) -> str:
+    """All that a second opinion says against a function."""
+    record = opinion.model_dump(mode="json", include={"differences", "readings", "confirms"})
+    return json.dumps(record, ensure_ascii=False)
 
 
 def _user_check_counts(evidence: Evidence) -> tuple[int, int, int]:
@@ -175,5 +270,7 @@ def _probes(strength: Strength | None) -> Verified:
     if strength is None:
         return Verified()
     depends = (f"depends on {one.on}" for one in strength.dependences if one.differs)
+    cut = (f"not enough time for {' and '.join(strength.cut)}",) if strength.cut else ()
     fails = (f"fails {counted(len(strength.dropped), 'further test')}",) if strength.dropped else ()
-    return Verified(weaknesses=(*depends, *(one.words for one in strength.broken), *fails))
+    words = (*depends, *(one.words for one in strength.broken), *fails)
+    return Verified(questions=tuple(OpenQuestion("invariants", one, one) for one in words), unchecked=cut)

@@ -14,6 +14,7 @@ from autocoder_jupyter.run.events import (
     EnvironmentReady,
     Event,
     FunctionCalled,
+    ModelOffer,
     StageFinished,
     StageStarted,
     TestReported,
@@ -119,9 +120,11 @@ class RunRecord(ABC):
         seconds: seconds since the start.
         last_event: time of the last event, in seconds since the start.
         usage: tokens and cost so far.
+        waits: which other run of the same request it waits for, in a sentence; "" if it does not.
         loading: whether the model's client is being imported.
         limit: the setting that ended the run, such as `max_cost`; "" if none did.
         needs: the least that the next question may take of this limit; 0 if that is not known.
+        offers: the models that can be asked instead of one that could not be asked; None if it could.
         sent: the text that was sent to the model; in the last record only.
         steps: when each step began and how long it took.
     """
@@ -134,9 +137,11 @@ class RunRecord(ABC):
     seconds: float = 0.0
     last_event: float = 0.0
     usage: Usage = Usage()
+    waits: str = ""
     loading: bool = False
     limit: str = ""
     needs: float = 0
+    offers: tuple[ModelOffer, ...] | None = None
     sent: str = ""
     steps: Steps = field(default=Steps(), compare=False)
 
@@ -167,6 +172,11 @@ class RunRecord(ABC):
     def finished(self) -> bool:
         """Whether the run has ended."""
         return self.phase not in ("running", "waiting")
+
+    @property
+    def asks_model(self) -> bool:
+        """Whether it has ended because its model could not be asked."""
+        return self.phase == "failed" and self.offers is not None
 
     @property
     def is_ready(self) -> bool:

@@ -60,12 +60,12 @@ def choose(
         raise SandboxUnavailable(
             f"The sandbox {choice!r} does not work here.",
             why=why,
-            hint="With --sandbox auto, another one is used if it works; %autocode doctor shows which.",
+            hint="With sandbox = 'auto', another one is used if it works; %autocode setup check shows which.",
         )
     raise SandboxUnavailable(
         "No sandbox works here, and generated code is never run without one.",
         why=why,
-        hint="Start Docker or Podman, or use Linux 5.13 or later; %autocode doctor shows details.",
+        hint="Start Docker or Podman, or use Linux 5.13 or later; %autocode setup check shows details.",
     )
 
 
@@ -88,7 +88,7 @@ def _too_weak(choice: SandboxChoice, missed: Sequence[SandboxMinimum], reasons: 
     by = [f"{one.tier!r} is required by {visible(one.by)}." for one in missed]
     container = any(one.tier == "docker" for one in missed)
     steps = "Start Docker or Podman" if choice != "local" else "Remove sandbox='local' and start Docker or Podman"
-    otherwise = "" if container else ", or see in %autocode doctor what the embedded sandbox lacks"
+    otherwise = "" if container else ", or see in %autocode setup check what the embedded sandbox lacks"
     return SandboxUnavailable(
         f"The sandbox here is weaker than the sandbox_minimum {tiers}, so no generated code runs.",
         why="\n  ".join([*by, *reasons]),

@@ -172,7 +172,7 @@ class Probe:
 
     Args:
         reason: why it cannot be used, or what weakens it; "" if there is nothing to say.
-        details: facts for `%autocode doctor`.
+        details: facts for `%autocode setup check`.
         tier: the kind of isolation; None if it cannot be used.
     """
 
@@ -280,6 +280,7 @@ class CallSpec:
         seed: seed of `random` and of numpy's global generator. By default each call has another one, so that a
             comparison of two calls shows hidden randomness.
         seconds: wall-clock limit of this call; by default the limit of the worker.
+        processor_seconds: limit of its processor time. Seconds in which it waits for something else count too.
         reuse: run in the child process of the previous call with `reuse`, if it had the same program. This is faster
             and isolates less: the module keeps its state and the files that it wrote when it was loaded. Files of
             earlier calls are removed.
@@ -291,6 +292,7 @@ class CallSpec:
     seconds: float | None = None
     reuse: bool = False
     watch_inputs: bool = False
+    processor_seconds: float | None = None
 
 
 PLAIN_CALL = CallSpec()
@@ -347,6 +349,7 @@ class TestSpec:
     Args:
         source: of the tests. It never leaves the worker that runs them.
         seconds: wall-clock limit of all tests; by default the limit of the worker.
+        processor_seconds: limit of the processor time of the tests, and of each call of the function; see `CallSpec`.
         on_report: called with each outcome when a test ends.
         on_call: called after each call of a test that returned, with its arguments and outputs by name.
         until_failure: end after the first test that fails; those after it are missing.
@@ -354,8 +357,6 @@ class TestSpec:
             tests. Program and tests could notice it, so it is not evidence for the program.
         other_stub: source of another stub. The tests that passed run on it too, in the same process.
         traceback: show the lines in which a test failed. Without them, failing tests take less time.
-        load: returns the tests once they are there. It is called when pytest has started and waits for them. Source,
-            expected ids, `seconds` and the receivers are then those of its result. If it raises, nothing runs.
     """
 
     __test__ = False
@@ -369,7 +370,7 @@ class TestSpec:
     reuse: bool = False
     other_stub: str = ""
     traceback: bool = True
-    load: Callable[[], TestSpec] | None = None
+    processor_seconds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -425,11 +426,17 @@ class Worker(Callee, Protocol):
 
     The part of `id` before the first dot identifies the interpreter that it was forked from. Workers that were forked
     from the same interpreter have the same hash seed. `cores` are the numbers of the cores that it is bound to; none if
-    it may run on any.
+    it may run on any. `processor_seconds` is the processor time of all programs so far, with that in which they waited
+    for something else than a processor.
     """
 
     id: str
     cores: Collection[int]
+
+    @property
+    def processor_seconds(self) -> float:
+        """See above."""
+        ...
 
     def call(self, program: Program, arguments: Mapping[str, Any], spec: CallSpec = PLAIN_CALL) -> CallOutcome:
         """Run the function on `arguments`.
@@ -454,6 +461,7 @@ class Worker(Callee, Protocol):
         *,
         seed: int | None = None,
         partly: bool = False,
+        processor_seconds: float | None = None,
     ) -> Sequence[CallOutcome | SandboxError]:
         """Run the function on one set of arguments after the other, in one fresh child.
 
@@ -461,6 +469,7 @@ class Worker(Callee, Protocol):
             program: the solution. What it keeps in global variables stays until the last call.
             calls: the encoded arguments of each call.
             seconds: wall-clock limit of all calls. After half of it no further call is begun.
+            processor_seconds: limit of their processor time, likewise; see `CallSpec`.
             seed: of the random numbers of each call, see `CallSpec`.
             partly: if the child is stopped, return the outcomes that it had until then, if there are any.
 

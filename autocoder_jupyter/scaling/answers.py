@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -12,12 +14,16 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 import pyarrow
+import pyarrow.compute as pc
 from pyarrow import dataset, parquet
 
 from autocoder_jupyter.data.shapes import family
+from autocoder_jupyter.data.storage import Stored, is_in_storage, stored
+from autocoder_jupyter.data.struct_fields import lost_key, require_same_fields
 from autocoder_jupyter.engine.evidence.pieces import below, deviation
 from autocoder_jupyter.equality.tables import has_own_index
 from autocoder_jupyter.errors import DataDrift, InvalidRequest, writing
+from autocoder_jupyter.kinds.paths import local_path
 from autocoder_jupyter.untrusted.visible import visible
 
 # Tables that fit together
@@ -46,6 +52,9 @@ class _ColumnSoFar:
         dtype: of the first table with values, for messages.
         joined: the dtype of its numbers put together; None if there were none.
         exact: the name of a table with whole numbers that a float rounds; "" if there is none.
+        categories: those of all tables together.
+        is_category: whether all tables have categories in it.
+        varies: whether these are not the same in all.
     """
 
     kind: str = ""
@@ -53,6 +62,9 @@ class _ColumnSoFar:
     where: str = ""
     joined: np.dtype[Any] | None = None
     exact: str = ""
+    categories: pd.CategoricalDtype | None = None
+    is_category: bool = True
+    varies: bool = False
 
     def deviation(self, values: pd.Series[Any], name: str) -> str:
         """How further values deviate, as a few words; "" if they do not."""
@@ -68,7 +80,30 @@ class _ColumnSoFar:
             return f"would be {self.joined}, which rounds the whole numbers of {self.exact}"
         if kind and not self.kind:
             self.kind, self.dtype, self.where = kind, _dtype(values, kind), name
+        if not isinstance(values.dtype, pd.CategoricalDtype):
+            self.is_category = False
+        elif self.is_category:
+            before = self.categories or values.dtype
+            self.categories = _joined(before, values.dtype)
+            self.varies |= not before.categories.equals(values.dtype.categories)
+            if self.categories is None:
+                return "has categories in another order than before"
         return ""
+
+
+def _joined(one: pd.CategoricalDtype, other: pd.CategoricalDtype) -> pd.CategoricalDtype | None:
+    """The categories of two columns together; None if they contradict each other in their order."""
+    if one.ordered != other.ordered:
+        return None
+    if one.categories.equals(other.categories):
+        return one
+    if one.ordered:
+        shorter, longer = sorted((one, other), key=lambda dtype: len(dtype.categories))
+        left = iter(longer.categories)
+        return longer if all(category in left for category in shorter.categories) else None
+    both = one.categories.append(other.categories).unique()
+    in_order = one.categories.is_monotonic_increasing and other.categories.is_monotonic_increasing
+    return pd.CategoricalDtype(both.sort_values() if in_order else both)
 
 
 class SchemaChecker:
@@ -88,7 +123,7 @@ class SchemaChecker:
         if first is not None and (problem := deviation(first, [table])):
             return problem.removesuffix(" in a piece")
         if first is None or (len(table) and not len(first)):
-            self._first = table.head(1).copy()
+            self._first = table.take([0][: len(table)])  # of a slice, the texts would keep those of the whole table
         elif len(table) and has_own_index(table) and table.index.names != first.index.names:
             return f"its index is {_named(table.index)} and not {_named(first.index)}"
         if not len(table):
@@ -97,6 +132,24 @@ class SchemaChecker:
             if problem := self._columns.setdefault(place, _ColumnSoFar()).deviation(values, name):
                 return f"{visible(label)[:60]!r} {problem}"
         return ""
+
+    @property
+    def joined(self) -> dict[int, pd.CategoricalDtype]:
+        """By the places of columns the categories of all tables, where each has others."""
+        before = self._first.index.nlevels if self._first is not None and has_own_index(self._first) else 0
+        return {
+            place - before: column.categories
+            for place, column in self._columns.items()
+            if place >= before and column.is_category and column.varies and column.categories is not None
+        }
+
+    def with_categories(self, table: pd.DataFrame) -> pd.DataFrame:
+        """One of the tables with the categories of all."""
+        made = table.copy(deep=False)
+        for place, dtype in self.joined.items():
+            values: Any = table.iloc[:, place].astype(dtype)
+            made.isetitem(place, values.array)
+        return made
 
 
 def rounds(values: pd.Series[Any]) -> bool:
@@ -200,7 +253,7 @@ class InMemory:
 
     def finish(self) -> pd.DataFrame:
         """The answers one below the other."""
-        table: pd.DataFrame = below(self.in_order())
+        table: pd.DataFrame = below([self._schema.with_categories(answer) for answer in self.in_order()])
         return table
 
     def close(self) -> None:
@@ -230,9 +283,13 @@ class InFolder:
         """Write the answer of a piece."""
         _require(self._schema.deviation(answer, piece), piece)
         try:
+            if problem := _unwritable(answer):
+                raise ValueError(problem)
             table = pyarrow.Table.from_pandas(answer, preserve_index=has_own_index(answer))
         except (pyarrow.ArrowException, ValueError, TypeError) as error:
-            raise DataDrift(f"{piece}: its answer cannot be written.", why=visible(str(error)[:300])) from error
+            raise DataDrift(
+                f"{piece}: its answer cannot be written.", why=visible(str(error)[:300]), hint=_IN_MEMORY
+            ) from error
         own = table.schema
         if len(answer):
             own_types = _of_values(table)
@@ -245,6 +302,7 @@ class InFolder:
     def _unified(self, own: Any, piece: str) -> Any:
         if own.equals(self._common):
             return self._common
+        require_same_fields(own, self._common, f"the answer for {piece}", "one before it")
         error: Exception | None = None
         for schemas in ([self._common, own], list(map(_plain, (self._common, own)))):  # categories beside texts
             try:
@@ -258,12 +316,13 @@ class InFolder:
 
     def finish(self) -> Any:
         """The folder as a dataset of PyArrow. All of its files have the same schema."""
+        joined = self._schema.joined
         with writing("The answers", self._to.parent):
             if self._common is not None:
-                common = _filled(self._common, self._first)
+                common = _with_categories(_filled(self._common, self._first), joined)
                 for place, (own, piece) in self._schemas.items():
-                    if own != common:
-                        _rewrite(self._file(place), common, piece)
+                    if own != common or joined:
+                        _rewrite(self._file(place), common, joined, piece)
             require_new(self._to)
             self._beside.rename(self._to)
         return dataset.dataset(self._to, format="parquet")
@@ -274,6 +333,24 @@ class InFolder:
 
     def _file(self, place: int) -> Path:
         return self._beside / f"part-{place:05}.parquet"
+
+
+_IN_MEMORY = "Leave to= out, then the answer is a table of pandas; or ask for a function with another answer."
+
+
+def _unwritable(answer: pd.DataFrame) -> str:
+    """What a file of Parquet would change without an error; "" if there is nothing."""
+    labels = answer.columns
+    if labels.nlevels > 1 or isinstance(labels.dtype, pd.CategoricalDtype) or not all(type(x) is str for x in labels):
+        return f"in a file the labels of its columns would be texts: {', '.join(map(repr, labels[:5]))}"
+    for label, values in _columns(answer):
+        if isinstance(values.dtype, pd.CategoricalDtype):
+            kind = values.dtype.categories.dtype
+            if family(str(kind)) not in ("text", "object"):
+                return f"in a file the categories of {label!r} would be values of {kind} without an order"
+    if key := lost_key(answer):
+        return f"it has {key}; in a file they would have it with None"
+    return ""
 
 
 def _of_values(table: Any) -> Any:
@@ -299,16 +376,37 @@ def _plain(schema: Any) -> Any:
     return pyarrow.schema(fields, metadata=schema.metadata)
 
 
-def _rewrite(file: Path, schema: Any, piece: str) -> None:
-    """Give the answer in a file these types."""
+def _with_categories(schema: Any, joined: Mapping[int, pd.CategoricalDtype]) -> Any:
+    """A schema whose columns of categories have room for those of all answers."""
+    for place, dtype in joined.items():
+        kind = schema.types[place]
+        if pyarrow.types.is_dictionary(kind):
+            wide = pyarrow.dictionary(pyarrow.int32(), kind.value_type, ordered=dtype.ordered)
+            schema = schema.set(place, schema.field(place).with_type(wide))
+    return schema
+
+
+def _rewrite(file: Path, schema: Any, joined: Mapping[int, pd.CategoricalDtype], piece: str) -> None:
+    """Give the answer in a file these types and categories."""
     table = parquet.ParquetFile(file).read()
     try:
-        columns = [_cast(column, kind) for kind, column in zip(schema.types, table.columns, strict=True)]
+        columns = [
+            _as_categories(column, kind, joined[place])
+            if place in joined and pyarrow.types.is_dictionary(kind)
+            else _cast(column, kind)
+            for place, (kind, column) in enumerate(zip(schema.types, table.columns, strict=True))
+        ]
     except pyarrow.ArrowException as error:
         raise DataDrift(
             f"{piece}: its answer has different types than the others.", why=visible(str(error)[:300])
         ) from error
     parquet.write_table(pyarrow.Table.from_arrays(columns, schema=schema), file)
+
+
+def _as_categories(column: Any, kind: Any, dtype: pd.CategoricalDtype) -> Any:
+    categories = pyarrow.array(dtype.categories, kind.value_type)
+    places = pc.index_in(column.cast(kind.value_type), categories).combine_chunks().cast(kind.index_type)
+    return pyarrow.DictionaryArray.from_arrays(places, categories, ordered=kind.ordered)
 
 
 def _cast(column: Any, kind: Any) -> Any:
@@ -319,10 +417,61 @@ def _cast(column: Any, kind: Any) -> Any:
     return column.cast(kind, safe=is_safe)
 
 
-def require_new(to: Path) -> None:
+class InStorage:
+    """Writes the answers to this machine, and copies them to object storage when all are there.
+
+    Args:
+        to: the folder. It must not exist.
+    """
+
+    def __init__(self, to: Stored) -> None:
+        require_new(to)
+        self._to = to
+        self._here = tempfile.TemporaryDirectory(prefix="autocode-answers-")
+        self._answers = InFolder(Path(self._here.name) / "answers")
+
+    def put(self, place: int, answer: pd.DataFrame, piece: str) -> None:
+        """Write the answer of a piece."""
+        self._answers.put(place, answer, piece)
+
+    def finish(self) -> Any:
+        """The folder as a dataset of PyArrow."""
+        self._answers.finish()
+        require_new(self._to)
+        self._to.filled(Path(self._here.name) / "answers")
+        return dataset.dataset(self._to.path, format="parquet", filesystem=self._to.filesystem)
+
+    def close(self) -> None:
+        """Remove what is on this machine."""
+        self._answers.close()
+        self._here.cleanup()
+
+
+def place_of(to: Any) -> Path | Stored:
+    """Where answers are written: a folder of this machine, or one in object storage.
+
+    Raises:
+        InvalidRequest: it is another address, or there is something.
+    """
+    if not isinstance(to, str | os.PathLike):
+        raise InvalidRequest(f"to must be the path or the address of a folder, not {visible(repr(to))[:60]}.")
+    place = stored(to) if isinstance(to, str) and is_in_storage(to) else local_path(to)
+    require_new(place)
+    return place
+
+
+def answers_in(place: Path | Stored | None) -> Answers:
+    """What takes the answers: memory for None."""
+    if place is None:
+        return InMemory()
+    return InFolder(place) if isinstance(place, Path) else InStorage(place)
+
+
+def require_new(to: Path | Stored) -> None:
     """Check that there is nothing at a path."""
-    if to.exists() or to.is_symlink():
-        raise InvalidRequest(f"{visible(str(to))} exists already.", hint="Choose another folder, or remove it.")
+    if (to.exists() or to.is_symlink()) if isinstance(to, Path) else not to.is_new():
+        shown = visible(str(to)) if isinstance(to, Path) else to.shown
+        raise InvalidRequest(f"{shown} exists already.", hint="Choose another folder, or remove it.")
 
 
 def require_same(first: pd.DataFrame, answer: pd.DataFrame, piece: str) -> None:

@@ -17,6 +17,7 @@ import pandas as pd
 import pyarrow
 import pyarrow.compute as pc
 
+from autocoder_jupyter.data.struct_fields import OF_FILES, require_same_fields
 from autocoder_jupyter.errors import DataDrift, InvalidRequest, NotSplittable, PieceFailed
 from autocoder_jupyter.scaling.engine_pieces import (
     BUCKET,
@@ -327,6 +328,7 @@ def _ray_rows(table: Any, schema: Any) -> Any:
         else field
         for field in table.schema
     ]
+    require_same_fields(table.schema, schema, "a block", "the dataset", OF_FILES)
     try:
         return table.cast(pyarrow.schema(fields))
     except pyarrow.ArrowException as error:

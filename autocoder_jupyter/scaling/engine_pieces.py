@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow
 
 from autocoder_jupyter.concurrency import background
+from autocoder_jupyter.data.struct_fields import lost_key, require_same_fields
 from autocoder_jupyter.engine.evidence.pieces import difference
 from autocoder_jupyter.equality.tables import flat, has_own_index
 from autocoder_jupyter.errors import AutocodeError, DataDrift, InvalidRequest, NotSplittable, PieceFailed, TooBig
@@ -53,8 +54,8 @@ class EnginePieces:
         self.require_room(bytes_of(table), name)
         if is_numbered(table):
             table = table.reset_index(drop=True)
-        answer = self.calls.checked(Piece(name, lambda: table)) if check else None
-        return self._fitted(self.calls.answers([table], name)[0] if answer is None else answer, name)
+        known = self.calls.checked(Piece(name, lambda: table)) if check else None
+        return self._fitted(self.calls.answers([table], name)[0] if known is None else known[0], name)
 
     def require_room(self, size: int, name: str) -> None:
         """Check the size of a piece in bytes."""
@@ -240,7 +241,12 @@ class ArrowPieces:
     def table(self, answer: pd.DataFrame, name: str) -> Any:
         """An answer with the types of the schema."""
         try:
-            return pyarrow.Table.from_pandas(flat(answer, "values"), preserve_index=False).cast(self.schema)
+            columns = flat(answer, "values")
+            if key := lost_key(columns):
+                raise ValueError(f"it has {key}")
+            table = pyarrow.Table.from_pandas(columns, preserve_index=False)
+            require_same_fields(table.schema, self.schema, f"the answer for {name}", "that for the sample")
+            return table.cast(self.schema)
         except (pyarrow.ArrowException, TypeError, ValueError, OverflowError) as error:
             raise DataDrift(
                 f"The answer for {name} has different types than the answer for the sample.",

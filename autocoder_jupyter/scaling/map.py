@@ -8,14 +8,15 @@ from typing import Any
 
 from autocoder_jupyter.calls import outcome_cache
 from autocoder_jupyter.calls.call import on_this_machine
-from autocoder_jupyter.calls.callable import warn_of
+from autocoder_jupyter.calls.callable import caller, warn_of
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import CallOptions
+from autocoder_jupyter.calls.row_counts import ROWS, AnsweredCall, Caller
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.scaling.mapped import LastMap, MapItem, Mapped, chunks_of, items_of
 from autocoder_jupyter.scaling.running import (
     Calls,
-    Progress,
+    OnComputed,
     begin,
     collect,
     here,
@@ -25,6 +26,7 @@ from autocoder_jupyter.scaling.running import (
     not_carried,
     pool_of,
 )
+from autocoder_jupyter.scaling.tally import Progress, Tally
 
 
 class Map:
@@ -109,19 +111,20 @@ class Map:
         self._last.mapped = mapped
         places = mapped.missing
         count = workers or getattr(pool, "_max_workers", None) or usable_cores()
-        done = len(items) - len(places)
+        kept: set[int] = set()
+        tally = Tally(f"{function.name}.map", progress, unit="items", of=len(items))
+        tally.begin()
+        if places:
+            tally.count(len(items) - len(places), kept=len(items) - len(places))
         alone: list[int] = []
 
         def calls(chunk: Iterable[int]) -> Calls:
             return {place: {**inputs, **items[place].arguments} for place in chunk}
 
         def keep(outcomes: Mapping[int, Any]) -> None:
-            nonlocal done
             for place, outcome in outcomes.items():
                 mapped.put(place, outcome if pool is None else here_too(outcome))
-            done += len(outcomes)
-            if progress is not None:
-                progress(done, len(items))
+            tally.count(len(outcomes), kept=len(kept & outcomes.keys()))
 
         def lost(error: Exception, chunk: Sequence[int]) -> Mapping[int, Any]:
             failure = not_carried(error)
@@ -131,9 +134,19 @@ class Map:
             return {}
 
         chunks = map(calls, chunks_of(items, places, count))
-        if pool is None:
-            collect(chunks, here(function, options, count), keep)
-            return
-        submit = in_executor(pool, function, options)
-        collect(chunks, submit, keep, lost=lost)
-        collect(map(calls, ([place] for place in alone)), submit, keep, lost=lost)
+        seen = self._seen_by(caller(), function, options)
+        submit = here(function, options, count, kept, seen) if pool is None else in_executor(pool, function, options)
+        with tally.shown():
+            collect(chunks, submit, keep, lost=None if pool is None else lost)
+            collect(map(calls, ([place] for place in alone)), submit, keep, lost=lost)
+        tally.finish()
+
+    @staticmethod
+    def _seen_by(place: Caller, function: Function, options: CallOptions) -> OnComputed:
+        """Has the rows of items counted that are computed in this process."""
+
+        def seen(number: int, arguments: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
+            name = f"{function.name}.map[{number}]"
+            ROWS.offer(AnsweredCall(function, options, arguments, outputs, name), lambda: place)
+
+        return seen

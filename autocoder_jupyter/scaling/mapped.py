@@ -14,6 +14,7 @@ from pandas.api.types import is_scalar
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.data.capture import is_table
 from autocoder_jupyter.errors import AutocodeError, Cancelled, DataDrift, InvalidRequest, ItemsFailed
+from autocoder_jupyter.kinds.paths import scheme_of
 from autocoder_jupyter.types import Dir, File
 from autocoder_jupyter.types.of_flyte import declared_of_flyte
 from autocoder_jupyter.untrusted.visible import visible
@@ -228,12 +229,19 @@ class MapItem:
 
 
 def items_of(function: Function, given: Iterable[Any], fixed: Mapping[str, Any]) -> list[MapItem]:
-    """The items: tables, files, dicts of arguments, or pairs of a key and a table, as from `groupby`."""
+    """The items: tables, files, dicts of arguments, or pairs of a key and a table, as from `groupby`. A text with `*`,
+    `?` or `[` stands for the files that match.
+    """
     name = visible(function.name)
+    if isinstance(given, str) and not scheme_of(given):
+        from autocoder_jupyter.scaling.files import IS_GLOB, matching
+
+        given = matching(Path(given)) if IS_GLOB.search(given) and not Path(given).exists() else given
     if isinstance(given, str | bytes | Mapping) or _has_columns(given) or not isinstance(given, Iterable):
         raise InvalidRequest(
             f"{name}.map takes a list of items, not a {type(given).__name__}.",
-            hint=f"For one call write {name}(…); for the groups of a table {name}.map(table.groupby(…)).",
+            hint=f"For one call write {name}(…); for the groups of a table {name}.map(table.groupby(…)); for files "
+            f"{name}.map('folder/*.csv').",
         )
     free = [spec.name for spec in function.inputs if spec.name not in fixed]
     kind = next((spec.type for spec in function.inputs if free and spec.name == free[0]), "")
@@ -259,7 +267,10 @@ def items_of(function: Function, given: Iterable[Any], fixed: Mapping[str, Any])
         elif kind != "str" and (path := _path_of(each)) is not None:
             paths[place] = key = path
             if isinstance(each, str | Path) and kind in _FILES:
-                value = _FILES[kind](each)
+                try:
+                    value = _FILES[kind](each)
+                except InvalidRequest as error:
+                    raise InvalidRequest(f"Item {place}: {error.what}", hint=error.hint) from None
         items.append(MapItem(each, {free[0]: value}, key))
     if len({Path(path).name for path in paths.values()}) == len(set(paths.values())):  # else the names are ambiguous
         for place, written in paths.items():

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
+from fnmatch import fnmatch
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow
+import pyarrow.compute as pc
 
-from autocoder_jupyter.calls.binding import misfit
+from autocoder_jupyter.calls.binding import bind, misfit
 from autocoder_jupyter.calls.call import on_this_machine
 from autocoder_jupyter.calls.callable import warn_of
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.data.columns_read import columns_read
+from autocoder_jupyter.data.readers import Recorded
+from autocoder_jupyter.data.storage import Stored, is_in_storage, stored
 from autocoder_jupyter.engine.evidence.pieces import deviation, difference
 from autocoder_jupyter.errors import (
     AutocodeError,
@@ -27,14 +33,19 @@ from autocoder_jupyter.errors import (
     InvalidRequest,
     NotSplittable,
 )
+from autocoder_jupyter.kinds.paths import local_path
 from autocoder_jupyter.sandbox.temporary_folder import temporary_folder
-from autocoder_jupyter.scaling.answers import Answers, InFolder, InMemory, require_new
-from autocoder_jupyter.scaling.contract import split_of, split_output
+from autocoder_jupyter.sandbox.worker.frames import give_back_buffers
+from autocoder_jupyter.scaling.answers import Answers, InMemory, answers_in, place_of
+from autocoder_jupyter.scaling.contract import split_input, split_of, split_output
+from autocoder_jupyter.scaling.converting import Conversions, Convert
+from autocoder_jupyter.scaling.narrowing import Stretch, rows_in_words, where_in
 from autocoder_jupyter.scaling.partition import Bucket, partition
 from autocoder_jupyter.scaling.pieces import APART, CHECKED, Dtypes, Piece, PieceCalls, dtypes_of, frame_of
 from autocoder_jupyter.scaling.rare_rows import RareRows
-from autocoder_jupyter.scaling.running import Calls, Progress, begin, computed, inputs_first, with_absolute_paths
+from autocoder_jupyter.scaling.running import Calls, begin, computed, inputs_first, with_absolute_paths
 from autocoder_jupyter.scaling.sources import HERE, Batch, Batches, Carrier, Partitions, TableSource, source_of
+from autocoder_jupyter.scaling.tally import Progress, Tally, look
 from autocoder_jupyter.types import Dir, File, parse_memory
 from autocoder_jupyter.types.interface import Split
 from autocoder_jupyter.types.of_flyte import declared_of_flyte
@@ -42,6 +53,11 @@ from autocoder_jupyter.untrusted.visible import visible
 
 PART = 4
 """A piece has at most this part of the memory, over the workers. The rest is for copies, and for what is read."""
+
+PART_OF_ROWS = 7
+"""The same for pieces of rows, whose answers may be as large: then there are ten times a piece here, and what the
+sandboxes need (measured with two workers, of whose pieces three are here with their answers, and a fourth is read).
+"""
 
 LEAST = 2**22
 """Bytes of a piece, if the table has so many."""
@@ -121,6 +137,13 @@ class _Work:
             self.dtypes,
         )
 
+    @property
+    def conversions(self) -> Conversions:
+        """What the function needs of files with other dtypes."""
+        labels = set(self.source.names)
+        dtypes = {name: self.dtypes.of(name, labels) for name in self.source.names}
+        return Conversions(self.function, self.contract.input, {name: dtype for name, dtype in dtypes.items() if dtype})
+
     @cached_property
     def dtypes(self) -> Dtypes:
         """Those of the sample."""
@@ -147,7 +170,13 @@ class _Work:
         """Bytes of a piece that is cut by its rows."""
         expected = self.source.expected_bytes(self.columns)
         fair = UNKNOWN if expected is None else expected // (PART * self.workers)
-        return min(self.limit, max(fair, LEAST))
+        return min(max(1, self.memory // PART_OF_ROWS // self.workers), max(fair, LEAST))
+
+    def piece_bytes(self, table: Any) -> int:
+        """The same for the rows of a batch, which may be larger in pandas, such as lists and texts as objects."""
+        some = table.slice(0, 1000)
+        in_pandas = int(self.frame(some).memory_usage(index=False, deep=True).sum())
+        return max(1, int(self.size / max(1.0, in_pandas / max(1, some.nbytes))))
 
     def frame(self, table: Any) -> pd.DataFrame:
         """Rows as the function takes them."""
@@ -189,6 +218,7 @@ class Over:
         memory: int | str = "2GiB",
         resume: bool = False,
         progress: Progress | None = None,
+        convert: Convert | None = None,
         **fixed: Any,
     ) -> Any:
         """Call the function for pieces of a table, and put the answers together. An interrupt ends the calls.
@@ -204,11 +234,10 @@ class Over:
             PieceFailed: the call for a piece failed.
             InvalidRequest: the source cannot be read, or an argument does not fit.
         """
-        if to is not None:
-            require_new(Path(to))
-        work = self._work(source, workers, memory, resume, fixed, progress)
-        if to is not None:
-            _require_outside(Path(to), source)
+        place = None if to is None else place_of(to)
+        work = self._work(source, workers, memory, resume, fixed, progress, convert)
+        if place is not None:
+            _require_outside(place, source)
         if isinstance(work.source, Partitions):
             _require_left_to(work.source.engine, to=to, workers=workers, progress=progress)
         _require_types(work)
@@ -219,8 +248,10 @@ class Over:
         assert isinstance(work.source, Batches)
         _require_held(work, work.source)
         try:
-            with closing(work.source.read(work.columns)) as batches:  # else the error of a piece keeps a query open
-                return work.source.like(self._answer(work, batches, to, progress))
+            tally = Tally(f"{work.function.name}.over", progress, unit="pieces", rows=work.source.rows)
+            # Else the error of a piece keeps a query open.
+            with tally.shown(), closing(work.source.read(work.columns)) as batches:
+                return work.source.like(self._answer(work, _looked_at(batches, tally), place, tally))
         finally:
             _give_back_memory()
 
@@ -228,7 +259,8 @@ class Over:
     def explain(
         self, source: Any, /, *, workers: int | None = None, memory: int | str = "2GiB", **fixed: Any
     ) -> Explained:
-        """What a call would do. Of the source only its columns and the number of its rows are read.
+        """What a call would do. Of the source only its columns and the number of its rows are read; for these, all of a
+        file of text.
 
         Args: as those of a call.
         """
@@ -243,6 +275,7 @@ class Over:
         resume: bool,
         fixed: Mapping[str, Any],
         progress: Any = None,
+        convert: Convert | None = None,
     ) -> _Work:
         from autocoder_jupyter.sandbox.host.capacity import usable_cores
 
@@ -257,10 +290,10 @@ class Over:
             raise InvalidRequest(f"memory must be a size such as '4GiB', not {memory!r}.")
         if declared_of_flyte(type(given)) in ("File", "Dir"):
             given = on_this_machine({"source": given}, options.timeout)["source"]
-        source = source_of(given)
+        known = on_this_machine(inputs, options.timeout)
+        source = source_of(given, partial(_recorded, function, known))
         if why := split_output(function, options)[1]:
             raise InvalidRequest(f"{visible(function.name)}.over: {visible(why)}.")
-        known = on_this_machine(inputs, options.timeout)
         contract = background.run(split_of(function, options, known))
         if isinstance(function.samples.get(contract.input), pd.Series):
             raise InvalidRequest(
@@ -271,66 +304,79 @@ class Over:
         # The workers of an engine fetch what they need.
         inputs = dict(known) if isinstance(source, Batches) else with_absolute_paths(function, inputs)
         work = _Work(function, options, inputs, source, contract, workers or usable_cores(), size)
+        work = replace(work, source=work.conversions.converted(source, convert))
         return replace(work, every_column=not _needs_only_read(work))
 
-    def _answer(self, work: _Work, batches: Iterator[Batch], to: Any, progress: Progress | None) -> Any:
+    def _answer(self, work: _Work, batches: Iterator[Batch], to: Path | Stored | None, tally: Tally) -> Any:
         """The answer for rows that are read here."""
         if work.contract.kind == "whole":
             pieces: Iterable[Piece] = [_whole(work, batches)]
-            return self._run(work, pieces, 1, to, progress)
+            return self._run(work, pieces, 1, to, tally)
         with temporary_folder("pieces") as folder:
             rare = RareRows(folder)
             read = rare.passed(batches)
             if work.contract.kind != "groups":
-                return self._run(work, _by_rows(work, read), None, to, progress, rare)
+                return self._run(work, _by_rows(work, read), None, to, tally, rare)
             listed = _by_groups(work, read, folder)
-            return self._run(work, listed, len(listed), to, progress, rare)
+            return self._run(work, listed, len(listed), to, tally, rare)
 
     def _run(
         self,
         work: _Work,
         pieces: Iterable[Piece],
         count: int | None,
-        to: Any,
-        progress: Progress | None,
+        to: Path | Stored | None,
+        tally: Tally,
         rare: RareRows | None = None,
     ) -> Any:
         """Compute the pieces, the checked ones first, and put the answers together."""
         merges = work.contract.kind == "merge"
         run = work.calls
-        left = iter(enumerate(pieces))
-        with closing(InFolder(Path(to)) if to is not None else InMemory()) as answers:
+        left = _made(pieces, tally)
+        tally.begin(count)
+        with closing(answers_in(to)) as answers:
             level: Answers = InMemory() if merges else answers
             done = 0
 
-            def keep(place: int, piece: Piece, answer: pd.DataFrame) -> None:
+            def keep(place: int, piece: Piece, answer: pd.DataFrame, was_kept: bool = False) -> None:
                 nonlocal done
                 level.put(place, answer, piece.name)
                 done += 1
-                if progress is not None:
-                    progress(done, count or 0)
+                del answer
+                tally.count(rows=piece.count, kept=int(was_kept))
 
-            first = [each for _, each in zip(range(CHECKED if count is None else TRIED), left, strict=False)]
-            checked = 0
-            for place, piece in first:
-                if checked < CHECKED and len(first) > 1:
-                    answer = run.checked(piece)
-                    if answer is not None:
-                        checked += 1
-                        keep(place, piece, answer)
-                        continue
-                run.all([(place, piece)], keep)
+            # Pieces of rows hold them, so no list has more than two of these.
+            first = list(itertools.islice(left, 2 if count is None else TRIED))
+            is_only, checked = len(first) == 1, 0
+            while first:
+                place, piece = first.pop(0)
+                known = None if is_only or checked >= CHECKED or piece.count < 2 else run.checked(piece)
+                if known is None:
+                    run.all([(place, piece)], keep)
+                else:
+                    checked += 1
+                    keep(place, piece, *known)
+                del piece, known
             run.all(left, keep)
             for table, numbers in rare.groups() if rare is not None and done > 1 else ():
                 run.check_rare(work.frame(table), numbers)
             if isinstance(level, InMemory) and merges:
                 answers.put(0, run.merged(level.in_order()), "all pieces")
+            tally.finish()
             return answers.finish()
 
 
+def _recorded(function: Function, fixed: Mapping[str, Any]) -> Recorded:
+    """What was recorded of the table that the source takes the place of."""
+    tables = [spec.name for spec in function.inputs if spec.type == "DataFrame" and spec.name not in fixed]
+    name = tables[0] if len(tables) == 1 else split_input(function, bind(function, (), fixed), fixed)
+    return Recorded.of(function.shapes.get(name, {}), function.renames, columns_read(function.code, function.inputs))
+
+
 def _give_back_memory() -> None:
-    """Return what PyArrow keeps for later to the system: hundreds of megabytes after large pieces."""
+    """Return what is kept for later to the system: hundreds of megabytes after large pieces."""
     pyarrow.default_memory_pool().release_unused()
+    give_back_buffers()
 
 
 def _needs_only_read(work: _Work) -> bool:
@@ -356,12 +402,22 @@ def _needs_only_read(work: _Work) -> bool:
 # Checks before the source is read
 
 
-def _require_outside(to: Path, source: Any) -> None:
+def _require_outside(to: Path | Stored, source: Any) -> None:
     """Check that the answer is not written into the folder that is read: the next call would read it too."""
     path = source.path if isinstance(source, File | Dir) else source
-    if isinstance(path, str | os.PathLike) and Path(path).resolve() in to.resolve().parents:
+    if not isinstance(path, str | os.PathLike):
+        return
+    read: Path | Stored = stored(path) if isinstance(path, str) and is_in_storage(path) else local_path(path)
+    if isinstance(to, Path) and isinstance(read, Path):
+        inside = read.resolve() in to.resolve().parents
+        answer = str(to.absolute() / "part.parquet")
+    elif isinstance(to, Stored) and isinstance(read, Stored) and to.filesystem == read.filesystem:
+        inside, answer = f"{to.path}/".startswith(f"{read.path}/"), f"{to.path}/part.parquet"
+    else:
+        return
+    if inside or fnmatch(answer, str(read.absolute()) if isinstance(read, Path) else read.path):
         raise InvalidRequest(
-            f"{visible(str(to))} is in the folder that is read.",
+            f"{visible(str(to)) if isinstance(to, Path) else to.shown} is in the folder that is read.",
             why="The next call would read the answer too.",
             hint="Choose a folder beside it.",
         )
@@ -380,7 +436,16 @@ def _require_left_to(engine: Carrier, **given: Any) -> None:
 
 
 def _require_types(work: _Work) -> None:
-    """Compare the first rows of each kind of file with the sample."""
+    """Compare the first rows of each kind of file with the sample. An error offers what converts a column."""
+    try:
+        _compare_types(work)
+    except DataDrift as error:
+        if offered := work.conversions.offer(work.source, work.columns):
+            error.hint = " ".join(filter(None, (offered, error.hint)))
+        raise
+
+
+def _compare_types(work: _Work) -> None:
     name = work.contract.input
     dtypes = replace(work.dtypes, categories={})  # of a query, the rows are invented
     for batch in work.source.examples(work.columns):
@@ -402,17 +467,42 @@ def _require_held(work: _Work, source: Batches) -> None:
 # Pieces of a source that is read here
 
 
+def _looked_at(batches: Iterator[Batch], tally: Tally) -> Iterator[Batch]:
+    """The batches; what waits for them shows that they are read."""
+    read = 0
+    for batch in batches:
+        read += batch.table.num_rows
+        tally.step = tally.step and f"{read:,} rows read"
+        look()
+        yield batch
+
+
+def _made(pieces: Iterable[Piece], tally: Tally) -> Iterator[tuple[int, Piece]]:
+    """The pieces, each with its place. Nothing here holds one that was taken."""
+    iterator = iter(pieces)
+    for place in itertools.count():
+        piece = next(iterator, None)
+        if piece is None:
+            return
+        tally.make(piece.count)
+        held = [(place, piece)]
+        del piece
+        yield held.pop()
+
+
 def _whole(work: _Work, batches: Iterator[Batch]) -> Piece:
     """All rows as one piece."""
     tables: list[Any] = []
-    size = 0
+    stretches: list[Stretch] = []
+    rows_of, size = _RowsOfFiles(), 0
     expected = work.source.expected_bytes(work.columns) or 0
     while size <= work.memory and expected <= 8 * work.memory:
         batch = next(batches, None)
         if batch is None:
             together = pyarrow.concat_tables(tables) if tables else _empty(work)
-            return Piece("the table", partial(work.frame, together))
+            return Piece("the table", partial(work.frame, together), together.num_rows, partial(where_in, stretches))
         tables.append(batch.table)
+        stretches.append(Stretch(batch.place, rows_of.next(batch), batch.table.num_rows))
         size += batch.table.nbytes
     raise NotSplittable(
         f"{visible(work.function.name)} may not be computed in pieces, and the table does not fit into "
@@ -430,30 +520,49 @@ def _empty(work: _Work) -> Any:
 
 def _by_rows(work: _Work, batches: Iterable[Batch]) -> Iterator[Piece]:
     """Pieces of neighbouring rows. One, without rows, if there are none."""
-    most, size, start = work.size, 0, 0
+    most, size, start = 0, 0, 0
     waiting: list[Any] = []
-    places: list[str] = []
+    stretches: list[Stretch] = []
+    rows_of = _RowsOfFiles()
 
     def piece() -> Piece:
-        table = pyarrow.concat_tables(waiting) if waiting else _empty(work)
+        nonlocal waiting, stretches, size, start
+        held = [pyarrow.concat_tables(waiting) if waiting else _empty(work)]
+        places = list(dict.fromkeys(stretch.place for stretch in stretches))
         files = f" ({_listed(places)})" if any(places) else ""
-        name = f"rows {start:,} to {start + table.num_rows:,}{files}"
-        return Piece(name, lambda: work.frame(table))
+        end = start + held[0].num_rows
+        name = f"rows {start:,} to {end:,}{files}"
+        made = Piece(name, lambda: work.frame(held.pop()), end - start, partial(where_in, stretches))
+        waiting, stretches, size, start = [], [], 0, end
+        return made
 
-    is_first = True
     for batch in batches:
+        most = most or work.piece_bytes(batch.table)
+        first = rows_of.next(batch)
         for table in _cut(batch.table, most):
             if waiting and size + table.nbytes > most:
                 yield piece()
-                is_first = False
-                start += sum(each.num_rows for each in waiting)
-                waiting, places, size = [], [], 0
             waiting.append(table)
             size += table.nbytes
-            if batch.place not in places:
-                places.append(batch.place)
-    if waiting or is_first:
+            stretches.append(Stretch(batch.place, first, table.num_rows))
+            first += table.num_rows
+    if waiting or not start:
         yield piece()
+
+
+class _RowsOfFiles:
+    """Counts the rows of each file, whose batches follow each other."""
+
+    def __init__(self) -> None:
+        self._place, self._rows = "", 0
+
+    def next(self, batch: Batch) -> int:
+        """The place of the first row of a batch in its file."""
+        if batch.place != self._place:
+            self._place, self._rows = batch.place, 0
+        first = self._rows
+        self._rows += batch.table.num_rows
+        return first
 
 
 def _listed(places: Sequence[str]) -> str:
@@ -490,6 +599,8 @@ def _by_groups(work: _Work, batches: Iterable[Batch], folder: Path) -> list[Piec
         Piece(
             f"groups of {keys}, piece {number:,} of {len(buckets):,} ({bucket.rows:,} rows)",
             partial(_rows_of, work, bucket),
+            bucket.rows,
+            partial(_where_of_groups, work, bucket),
         )
         for number, bucket in enumerate(buckets, 1)
     ]
@@ -497,3 +608,38 @@ def _by_groups(work: _Work, batches: Iterable[Batch], folder: Path) -> list[Piec
 
 def _rows_of(work: _Work, bucket: Bucket) -> pd.DataFrame:
     return work.frame(bucket.table())
+
+
+def _where_of_groups(work: _Work, bucket: Bucket, rows: Any) -> str:
+    """Where some rows of a bucket are in the source, whose keys are read again: a bucket has their order only."""
+    assert isinstance(work.source, Batches)
+    own = bucket.table().select(work.keys)
+    groups = own.take(pyarrow.array(rows)).group_by(work.keys).aggregate([]).to_pylist()
+    if len(groups) > 1 or work.source.carried_by != HERE:
+        return f"{rows_in_words(rows.tolist())} of this piece"
+    key = groups[0]
+    places = np.flatnonzero(_has_key(own, key))
+    wanted = np.flatnonzero(np.isin(places, rows))  # which of the rows of the group
+    name = visible(", ".join(f"{name} = {value!r}" for name, value in key.items()))[:200]
+    found: list[Stretch] = []
+    seen, rows_of = 0, _RowsOfFiles()
+    with suppress(AutocodeError), closing(work.source.read(work.keys)) as batches:  # a reader is read only once
+        for batch in batches:
+            first = rows_of.next(batch)
+            mine = np.flatnonzero(_has_key(batch.table, key))
+            chosen = mine[np.isin(np.arange(seen, seen + len(mine)), wanted)]
+            found += [Stretch(batch.place, first + int(row), 1) for row in chosen]
+            seen += len(mine)
+    if len(found) != len(rows):
+        return f"{rows_in_words(wanted.tolist())} of the group {name}"
+    return f"{where_in(found, np.arange(len(found)))}, of the group {name}"
+
+
+def _has_key(table: Any, key: Mapping[str, Any]) -> Any:
+    """Which rows have this key."""
+    mask = np.ones(table.num_rows, dtype=bool)
+    for name, value in key.items():
+        column = table.column(name)
+        same = pc.is_null(column) if value is None else pc.equal(column, pyarrow.scalar(value, column.type))
+        mask &= same.fill_null(False).to_numpy()
+    return mask

@@ -18,6 +18,7 @@ import pyarrow
 
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import CallOptions
+from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.data.categories import Misfit, recorded_dtype, with_categories
 from autocoder_jupyter.data.drift import with_known_categories
 from autocoder_jupyter.data.shapes import column_literal, family
@@ -29,6 +30,7 @@ from autocoder_jupyter.engine.evidence.pieces import (
     by_rows,
     deviation,
     difference,
+    numbered,
 )
 from autocoder_jupyter.equality.tables import is_numbered
 from autocoder_jupyter.errors import (
@@ -38,12 +40,15 @@ from autocoder_jupyter.errors import (
     PackageError,
     PieceFailed,
     SandboxUnavailable,
+    SolutionError,
     SplitBroken,
     TooBig,
 )
 from autocoder_jupyter.scaling.contract import split_output
+from autocoder_jupyter.scaling.narrowing import fewest_rows, rows_in_words
 from autocoder_jupyter.scaling.prepare import require_same_versions, versions_here
-from autocoder_jupyter.scaling.running import Calls, collect, here
+from autocoder_jupyter.scaling.running import Calls, collect, computed, here
+from autocoder_jupyter.scaling.tally import look
 from autocoder_jupyter.types.interface import Split
 from autocoder_jupyter.untrusted.visible import visible
 
@@ -105,7 +110,8 @@ class Dtypes:
 
     def divided(self, frame: pd.DataFrame, rows: Any) -> pd.DataFrame:
         """Some rows of a table as if they were all: a part with only the categories that a piece would have."""
-        part = frame.iloc[rows]
+        is_range = len(rows) > 0 and rows[-1] - rows[0] + 1 == len(rows) and bool((np.diff(rows) == 1).all())
+        part = frame.iloc[rows[0] : rows[-1] + 1] if is_range else frame.iloc[rows]  # of a range without a copy
         made = part.copy(deep=False)
         for place, dtype in enumerate(part.dtypes):
             if isinstance(dtype, pd.CategoricalDtype):
@@ -180,10 +186,23 @@ MOST_PARTS = 8
 
 @dataclass(frozen=True)
 class Piece:
-    """Rows that are computed alone."""
+    """Rows that are computed alone.
+
+    Args:
+        table: takes the rows; only once of what is not in a file, so that nothing else holds them.
+        count: how many there are.
+        where: says where some of its rows are in the source, by their places in the piece. None if an error need not
+            name rows.
+    """
 
     name: str
     table: Callable[[], pd.DataFrame]
+    count: int = 0
+    where: Callable[[Any], str] | None = None
+
+
+Keep = Callable[[int, Piece, pd.DataFrame, bool], None]
+"""Takes an answer: the place of its piece, the piece, the answer, and whether an earlier call has kept it."""
 
 
 @dataclass(frozen=True)
@@ -207,24 +226,41 @@ class PieceCalls:
     dtypes: Dtypes
     versions: Mapping[str, str] = field(default_factory=versions_here)
 
-    def all(self, pieces: Iterable[tuple[int, Piece]], keep: Callable[[int, Piece, pd.DataFrame], None]) -> None:
-        """Compute pieces, with one more than there are workers in memory."""
+    def all(self, pieces: Iterable[tuple[int, Piece]], keep: Keep) -> None:
+        """Compute pieces, with one more than there are workers in memory. An error names the rows with which a piece
+        fails.
+        """
         require_same_versions(self.versions)
-        names: dict[int, Piece] = {}
+        names: dict[int, tuple[Piece, pd.DataFrame]] = {}
+        failed: list[tuple[Piece, pd.DataFrame]] = []
+        known: set[int] = set()
 
         def chunks() -> Iterator[Calls]:
             for place, piece in pieces:
-                names[place] = piece
-                yield {place: {**self.inputs, self.contract.input: _rows_of(piece)}}
+                table = _rows_of(piece)
+                names[place] = replace(piece, table=_taken), table
+                del piece
+                yield {place: {**self.inputs, self.contract.input: table}}
+                del table
 
         def kept(outcomes: Mapping[int, Any]) -> None:
             for place, outcome in outcomes.items():
-                piece = names.pop(place)
+                piece, table = names.pop(place)
                 if isinstance(outcome, AutocodeError):
-                    raise _failure(piece.name, outcome)
-                keep(place, piece, self.table(outcome))
+                    failed.append((piece, table))
+                    raise outcome
+                del table
+                keep(place, piece, self.table(outcome), place in known)
+                del outcome
 
-        collect(chunks(), here(self.function, self.options, self.workers), kept, self.workers + 1)
+        try:
+            collect(chunks(), here(self.function, self.options, self.workers, known), kept, self.workers + 1)
+        except AutocodeError as error:
+            if not failed:
+                raise
+            piece, table = failed.pop()
+            names.clear()
+            raise _failure(piece.name, error, self._fewest_rows(piece, table, error)) from error
 
     def table(self, outcome: Any) -> pd.DataFrame:
         """An outcome as a table. A Series is a column with its name, or with that of the output."""
@@ -234,19 +270,46 @@ class PieceCalls:
         table: pd.DataFrame = outcome
         return table
 
+    def _fewest_rows(self, piece: Piece, table: pd.DataFrame, error: AutocodeError) -> str:
+        """A sentence about the fewest rows of a piece that fail in the same way; "" if they cannot be found."""
+        if piece.where is None or not isinstance(error, _OF_ROWS) or len(table) < 2:
+            return ""
+        options = replace(self.options, cache="disable")
+
+        def fails(rows: Any) -> bool:
+            part = self.dtypes.divided(table, rows)
+            part = part.reset_index(drop=True) if is_numbered(part) else part
+            call = {**self.inputs, self.contract.input: part}
+            again = background.run(computed(self.function, options, {0: call}))[0]
+            look()
+            return type(again) is type(error) and _exception_of(again) == _exception_of(error)
+
+        groups = numbered(table, self.keys)[0] if self.contract.kind == "groups" else None
+        rows, how = fewest_rows(np.arange(len(table)), groups, fails)
+        if len(rows) == len(table):
+            return ""
+        where = piece.where(rows)
+        return f"It fails with {where or rows_in_words(rows.tolist())} (counted from 0; {how})."
+
     def answers(self, tables: Sequence[pd.DataFrame], name: str) -> list[pd.DataFrame]:
         """The answers for some tables, in order."""
-        found: dict[int, pd.DataFrame] = {}
-        pieces = [(place, Piece(name, partial(table.copy, deep=False))) for place, table in enumerate(tables)]
-        self.all(pieces, lambda place, _, answer: found.__setitem__(place, answer))
-        return [found[place] for place in range(len(tables))]
+        return self._answers([Piece(name, partial(table.copy, deep=False)) for table in tables])[0]
 
-    def checked(self, piece: Piece) -> pd.DataFrame | None:
-        """The answer for a piece, which was also computed in parts; None if it has no parts."""
+    def _answers(self, listed: Sequence[Piece]) -> tuple[list[pd.DataFrame], bool]:
+        """The answers for pieces, in order, and whether an earlier call has kept all of them."""
+        found: dict[int, tuple[pd.DataFrame, bool]] = {}
+        pieces = list(enumerate(listed))
+        self.all(pieces, lambda place, _, answer, was_kept: found.__setitem__(place, (answer, was_kept)))
+        return [found[place][0] for place, _ in pieces], all(was_kept for _, was_kept in found.values())
+
+    def checked(self, piece: Piece) -> tuple[pd.DataFrame, bool] | None:
+        """The answer for a piece, which was also computed in parts, and whether an earlier call has kept all that; None
+        if it has no parts.
+        """
         table = _rows_of(piece)
         divisions = by_groups(table, self.keys) if self.contract.kind == "groups" else by_rows(len(table))
         division = next(iter(divisions), None)
-        return None if division is None else self._compared(table, division, piece.name)
+        return None if division is None else self._compared(piece, table, division)
 
     def check_rare(self, table: pd.DataFrame, batches: Sequence[int]) -> None:
         """Compare the answer for rows with rare values with those for the rows of each batch, or of other parts.
@@ -258,18 +321,26 @@ class PieceCalls:
             parts = parts * MOST_PARTS // len(found)
         further = by_groups(table, self.keys) if self.contract.kind == "groups" else by_rows(len(table))
         ordered = self.contract.kind == "merge" and self.contract.ordered
+        rare = Piece("rows with rare values of all files", _taken)
         for division in itertools.chain(by_numbers(table, parts, self.keys), further):
             if division.in_order or not ordered:
                 with contextlib.suppress(PieceFailed, ContractBroken, DataDrift):
-                    self._compared(table, division, "rows with rare values of all files")
+                    self._compared(rare, table, division)
                     return
 
-    def _compared(self, table: pd.DataFrame, division: Division, name: str) -> pd.DataFrame:
-        parts = [self.dtypes.divided(table, rows) for rows in division.pieces]
-        if is_numbered(table):
-            parts = [part.reset_index(drop=True) for part in parts]
-        whole, *answers = self.answers([table, *parts], name)
-        del table, parts
+    def _compared(self, piece: Piece, table: pd.DataFrame, division: Division) -> tuple[pd.DataFrame, bool]:
+        name, where = piece.name, piece.where
+
+        def part(rows: Any) -> pd.DataFrame:
+            made = self.dtypes.divided(table, rows)
+            return made.reset_index(drop=True) if is_numbered(table) else made
+
+        def of(rows: Any) -> Piece:
+            return Piece(name, partial(part, rows), where=where and (lambda places: where(rows[places])))
+
+        (whole, *answers), were_kept = self._answers(
+            [replace(piece, table=lambda: table.copy(deep=False)), *map(of, division.pieces)]
+        )
         problem = deviation(whole, answers)
         if not problem:
             together = below(answers)
@@ -282,7 +353,7 @@ class PieceCalls:
                 why=f"On the sample it seemed to be: {self.contract.words}. The data has cases that the sample lacks.",
                 hint=f"Take more rows as the sample, or give more memory. {APART}",
             )
-        return whole
+        return whole, were_kept
 
     @property
     def _of_answers(self) -> PieceCalls:
@@ -323,13 +394,26 @@ def _rows_of(piece: Piece) -> pd.DataFrame:
         raise _failure(piece.name, error) from error
 
 
-def _failure(name: str, error: AutocodeError) -> AutocodeError:
-    """The error of a piece, with its name."""
+def _taken() -> pd.DataFrame:
+    raise AssertionError("the rows of a piece are taken once")
+
+
+_OF_ROWS = (SolutionError, ContractBroken, DataDrift)
+"""Errors that some rows may be the cause of. A limit of time or memory has no rows, and each try would reach it."""
+
+
+def _exception_of(error: AutocodeError) -> str:
+    return error.exception_type if isinstance(error, SolutionError) else ""
+
+
+def _failure(name: str, error: AutocodeError, rows: str = "") -> AutocodeError:
+    """The error of a piece, with its name and a sentence about the rows."""
     if isinstance(error, SandboxUnavailable | PackageError):
         return error
+    why = " ".join(filter(None, (rows, error.why)))
     if isinstance(error, DataDrift | ContractBroken):
-        error.what = f"{name}: {error.what}"
+        error.what, error.why = f"{name}: {error.what}", why
         return error
-    failed = PieceFailed(f"{name}: {error.what}", why=error.why, hint=error.hint)
+    failed = PieceFailed(f"{name}: {error.what}", why=why, hint=error.hint)
     failed.__cause__ = error
     return failed

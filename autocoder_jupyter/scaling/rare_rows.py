@@ -34,21 +34,35 @@ _STARTS_BLANK, _ENDS_BLANK, _STARTS_ZERO, _EMPTY = (1 << place for place in rang
 
 
 def _table_of_classes() -> Any:
-    table = np.full(256, _UNUSUAL, dtype="uint32")
+    table = np.full(256, _UNUSUAL, dtype="uint16")
     for place, characters in enumerate((*_CLASSES, *_OTHERS)):
         table[list(characters)] = 1 << place
     return table
 
 
 _CLASS = _table_of_classes()
+_FREQUENT = (_CLASS & 255).astype("uint8").tobytes()
+_RARE = (_CLASS >> 8).astype("uint8").tobytes()
+"""The bits of the class of each byte, for `bytes.translate`: those of the first eight classes, and the others."""
+
+_MARKS = 1 << 18
 
 
 @dataclass
 class _Known:
-    """What is known of a column."""
+    """What is known of a column.
 
-    marks: set[Any] = field(default_factory=set)
+    Args:
+        marks: which marks its values had.
+        has_gaps: whether a value was missing.
+        values: its texts, if they are few; None if they are not.
+        repeats: whether a batch has each of its texts several times, so that only the different ones are looked at.
+    """
+
+    marks: Any = field(default_factory=lambda: np.zeros(_MARKS, dtype=bool))
+    has_gaps: bool = False
     values: set[Any] | None = field(default_factory=set)
+    repeats: bool = True
     least: Any = None
     most: Any = None
 
@@ -126,8 +140,8 @@ def _flat(column: Any) -> Any:
 
 def _rows(known: _Known, array: Any) -> Iterator[int]:
     kind = array.type
-    if array.null_count and None not in known.marks:
-        known.marks.add(None)
+    if array.null_count and not known.has_gaps:
+        known.has_gaps = True
         yield pc.index(pc.is_null(array), True).as_py()
     if pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind):
         yield from _texts(known, array)
@@ -142,8 +156,8 @@ def _rows(known: _Known, array: Any) -> Iterator[int]:
         yield from _bounds(known, array)
         values = array.cast("float64", safe=False).fill_null(1).to_numpy(zero_copy_only=False)
         with np.errstate(all="ignore"):
-            marks = np.sign(values) * 2 + (values == np.floor(values))
-        yield from _marked(known, np.nan_to_num(marks, nan=9).astype("int64"))
+            marks = (values > 0) * 2 + (values < 0) * 4 + (values == np.floor(values)) + (values != values) * 8
+        yield from _marked(known, marks)
 
 
 def _bounds(known: _Known, array: Any) -> Iterator[int]:
@@ -162,41 +176,48 @@ def _bounds(known: _Known, array: Any) -> Iterator[int]:
 
 def _marked(known: _Known, marks: Any) -> Iterator[int]:
     """The first row of each mark that was not there before."""
-    found, first = np.unique(marks, return_index=True)
-    for mark, row in zip(found.tolist(), first.tolist(), strict=True):
-        if mark not in known.marks:
-            known.marks.add(mark)
-            yield row
+    new = np.flatnonzero(~known.marks[marks])
+    if len(new):
+        found, first = np.unique(marks[new], return_index=True)
+        known.marks[found] = True
+        yield from new[first].tolist()
 
 
 def _texts(known: _Known, array: Any) -> Iterator[int]:
+    looked = array
+    if known.repeats:
+        looked = pc.unique(array).drop_null()
+        known.repeats = 4 * len(looked) <= max(len(array), 4 * MOST_VALUES)
     if known.values is not None:
-        distinct = pc.unique(array)
+        distinct = looked if looked is not array else pc.unique(array).drop_null()
         if len(distinct) + len(known.values) > MOST_VALUES:
             known.values = None
         else:
             for value in distinct.to_pylist():
-                if value is not None and value not in known.values:
+                if value not in known.values:
                     known.values.add(value)
                     yield pc.index(array, pyarrow.scalar(value, array.type)).as_py()
-    yield from _marked(known, _characters(array))
-    yield from _bounds(known, pc.binary_length(array))
+    for place in (*_marked(known, _characters(looked)), *_bounds(known, pc.binary_length(looked))):
+        yield place if looked is array else pc.index(array, looked[place]).as_py()
 
 
 def _characters(array: Any) -> Any:
     """For each text the classes of its characters, as bits."""
     filled = array.fill_null("").cast("large_string")
     ends = np.frombuffer(filled.buffers()[1], "int64", len(filled) + 1, filled.offset * 8)
-    content = np.frombuffer(filled.buffers()[2] or b"", "uint8")[: int(ends[-1])]
+    content = np.frombuffer(filled.buffers()[2] or b"", "uint8")[int(ends[0]) : int(ends[-1])]
+    ends = ends - ends[0]
     empty = ends[1:] == ends[:-1]
     marks = np.where(empty, _EMPTY, 0).astype("uint32")
     rows = np.flatnonzero(~empty)
     if len(rows):
-        classes = _CLASS[content[int(ends[0]) :]]
-        starts, last = ends[:-1][rows] - ends[0], ends[1:][rows] - 1
-        marks[rows] = np.bitwise_or.reduceat(classes, starts)
-        first = content[starts + ends[0]]
-        marks[rows] |= np.where(first == 32, _STARTS_BLANK, 0).astype("uint32")
-        marks[rows] |= np.where(content[last] == 32, _ENDS_BLANK, 0).astype("uint32")
-        marks[rows] |= np.where(first == 48, _STARTS_ZERO, 0).astype("uint32")
+        starts, last, characters = ends[:-1][rows], ends[1:][rows] - 1, content.tobytes()
+        for table, shift in ((_FREQUENT, 0), (_RARE, 8)):
+            bits = np.frombuffer(characters.translate(table), "uint8")
+            if bits.any():
+                marks[rows] |= np.bitwise_or.reduceat(bits, starts).astype("uint32") << shift
+        first = content[starts]
+        marks[rows[first == 32]] |= _STARTS_BLANK
+        marks[rows[content[last] == 32]] |= _ENDS_BLANK
+        marks[rows[first == 48]] |= _STARTS_ZERO
     return marks.astype("int64")

@@ -46,6 +46,7 @@ from autocoder_jupyter.errors import (
     SandboxUnavailable,
     VersionsDiffer,
 )
+from autocoder_jupyter.kinds.paths import scheme_of
 from autocoder_jupyter.redaction.messages import hidden_values
 from autocoder_jupyter.request import secret_values
 from autocoder_jupyter.sandbox.host.packing import pack_arguments
@@ -54,6 +55,8 @@ from autocoder_jupyter.sandbox.protocol import CallOutcome, Worker
 from autocoder_jupyter.sandbox.worker.entries import Packed
 from autocoder_jupyter.scaling.mapped import SMALL
 from autocoder_jupyter.scaling.prepare import require_same_versions, require_workers, versions_here
+from autocoder_jupyter.scaling.tally import Progress, look
+from autocoder_jupyter.settings import parameters
 from autocoder_jupyter.types import Dir, File
 from autocoder_jupyter.untrusted.visible import visible
 
@@ -65,6 +68,8 @@ from autocoder_jupyter.untrusted.visible import visible
 Calls = Mapping[int, Mapping[str, Any]]
 """The inputs of calls by name, by the places of their items."""
 
+OnComputed = Callable[[int, Mapping[str, Any], Mapping[str, Any]], object]
+
 _OF_THE_CHILD = (OutOfMemory, OutputRefused, SandboxCrash, SandboxTimeout)
 """Failures after which the items of a chunk are called alone."""
 
@@ -75,10 +80,19 @@ def compute(versions: Mapping[str, str], function: Function, options: CallOption
     return background.run_on_thread(computed(function, options, calls))
 
 
-async def computed(function: Function, options: CallOptions, calls: Calls) -> dict[int, Any]:
-    """The outcomes by place, or the errors."""
+async def computed(
+    function: Function,
+    options: CallOptions,
+    calls: Calls,
+    kept: set[int] | None = None,
+    on_computed: OnComputed = lambda place, arguments, outputs: None,
+) -> dict[int, Any]:
+    """The outcomes by place, or the errors. `kept` gets the places whose outcomes an earlier call has kept, and
+    `on_computed` is called with the places, the arguments and the outputs of the others.
+    """
+    kept = set() if kept is None else kept
     found: dict[int, Any] = {}
-    small: dict[int, tuple[Packed, str | None]] = {}
+    small: dict[int, tuple[Packed, str | None, Mapping[str, Any]]] = {}
     alone: list[int] = []
     program = program_of(function, options)
     inputs: dict[int, Mapping[str, Any]] = {}
@@ -95,6 +109,7 @@ async def computed(function: Function, options: CallOptions, calls: Calls) -> di
                 key = outcome_cache.key(function, program, arguments) if options.cache != "disable" else None
                 stored = outcome_cache.find(key, function.outputs) if options.cache == "auto" else None
                 if stored is not None:
+                    kept.add(place)
                     found[place] = chosen(function, options, finished(function, options, stored))
                     continue
                 packed = pack_arguments(program, arguments)
@@ -102,7 +117,7 @@ async def computed(function: Function, options: CallOptions, calls: Calls) -> di
                 found[place] = error
                 continue
             if packed.size < SMALL:
-                small[place] = packed, key
+                small[place] = packed, key, arguments
             else:
                 alone.append(place)
 
@@ -112,15 +127,27 @@ async def computed(function: Function, options: CallOptions, calls: Calls) -> di
         await background.call_blocking(prepare)
     while small:
         try:
-            outcomes = await _batch(function, options, [packed for packed, _ in small.values()])
+            outcomes = await _batch(function, options, [packed for packed, *_ in small.values()])
         except _OF_THE_CHILD:
             alone += small
             break
-        done = {place: (outcome, small.pop(place)[1]) for place, outcome in zip(list(small), outcomes, strict=False)}
+        done = {}
+        for place, outcome in zip(list(small), outcomes, strict=False):
+            _, key, arguments = small.pop(place)
+            done[place] = outcome, key
+            if isinstance(outcome, CallOutcome):
+                on_computed(place, arguments, outcome.values)
         found |= await background.call_blocking(partial(_outcomes, function, options, done))
     for place in alone:
         try:
-            found[place] = await call(function, options, (), inputs[place])
+            found[place] = await call(
+                function,
+                options,
+                (),
+                inputs[place],
+                on_kept=partial(kept.add, place),
+                on_computed=partial(on_computed, place),
+            )
         except (SandboxUnavailable, PackageError):
             raise  # it would be the same for each item
         except AutocodeError as error:
@@ -167,9 +194,6 @@ Ended = concurrent.futures.Future[dict[int, Any]]
 Submit = Callable[[Calls], Ended]
 """Begins to compute a chunk."""
 
-Progress = Callable[[int, int], object]
-"""Called in the calling thread with the number of items that are done, and of all."""
-
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -214,7 +238,7 @@ def begin(
     inputs |= fixed.get(_NAMED, {})
     by_name(function, (), inputs)
     options = options.changed(given)
-    if resume:
+    if parameters.flag("resume", resume):
         options = replace(options, cache="auto")
     require_callable(function, options)
     if resume and outcome_cache.version_of(function, program_of(function, options)) is None:
@@ -235,13 +259,19 @@ def begin(
 # Where chunks are computed
 
 
-def here(function: Function, options: CallOptions, workers: int) -> Submit:
-    """Computes chunks in workers of this process, so many at once."""
+def here(
+    function: Function,
+    options: CallOptions,
+    workers: int,
+    kept: set[int] | None = None,
+    on_computed: OnComputed = lambda place, arguments, outputs: None,
+) -> Submit:
+    """Computes chunks in workers of this process, so many at once. The last arguments are as for `computed`."""
     turns = asyncio.Semaphore(workers)
 
     async def one(chunk: Calls) -> dict[int, Any]:
         async with turns:
-            return await computed(function, options, chunk)
+            return await computed(function, options, chunk, kept, on_computed)
 
     return lambda chunk: background.submit(one(chunk))
 
@@ -340,6 +370,8 @@ def with_absolute_paths(function: Function, inputs: Mapping[str, Any]) -> dict[s
 def _absolute(value: Any) -> Any:
     if not isinstance(value, str | os.PathLike):
         return value
+    if scheme_of(value):
+        return value
     path = Path(value).absolute()
     return type(value)(path) if isinstance(value, File | Dir) else path
 
@@ -405,6 +437,7 @@ def collect(
                 submitted[future] = list(chunk)
                 future.add_done_callback(ended.put)
                 del chunk
+                look()
             if not submitted:
                 return
             future = _first(ended)
@@ -416,6 +449,7 @@ def collect(
                     raise
                 outcomes = lost(error, places)
             keep(outcomes)
+            del future, outcomes  # they may be large, and the next chunk is made while they are here
     finally:
         for future in submitted:
             future.cancel()
@@ -426,3 +460,4 @@ def _first(ended: queue.SimpleQueue[Ended]) -> Ended:
     while True:
         with suppress(queue.Empty):
             return ended.get(timeout=background.POLL_SECONDS)
+        look()

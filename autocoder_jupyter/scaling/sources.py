@@ -1,23 +1,18 @@
-"""The sources of `growth.over`: files, datasets, readers and queries, each as batches of Arrow; and frames of engines.
-
-What a file says of itself is a claim: the numbers of its columns and rows are bounded here, and memory is planned by
-what has been read.
-"""
+"""The sources of `growth.over`: datasets, readers and queries, each as batches of Arrow; and frames of engines."""
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-import numpy as np
 import pandas as pd
 
 from autocoder_jupyter.data.capture import restored
+from autocoder_jupyter.data.readers import Recorded
 from autocoder_jupyter.data.sampling import MOST_COLUMNS
 from autocoder_jupyter.data.sources import (
     duckdb_query,
@@ -27,10 +22,13 @@ from autocoder_jupyter.data.sources import (
     ibis_tables,
     lazy_kind,
     native,
-    parquet_dataset,
     polars_schema,
+    require_folders_agree,
     require_readable,
 )
+from autocoder_jupyter.data.storage import changed, state_of
+from autocoder_jupyter.data.struct_fields import require_all_fields
+from autocoder_jupyter.data.table_formats import iceberg_schema, iceberg_tables
 from autocoder_jupyter.errors import DataDrift, InvalidRequest
 from autocoder_jupyter.types import Dir, File
 from autocoder_jupyter.untrusted.visible import visible
@@ -43,9 +41,6 @@ BATCH_ROWS = 2**16
 
 HERE = "pyarrow, here"
 """What reads files, datasets and readers."""
-
-_MOST_NUMBER = 2**62
-"""No number of an index that is a range is larger."""
 
 _TEXT_BYTES = 24
 """Bytes that a text, or another value of no fixed length, is expected to have."""
@@ -112,10 +107,39 @@ class Batches(TableSource):
     Args:
         read: its rows in their order, of these columns only.
         like: an answer as the kind of table that the source is: a table of pandas, or a dataset of PyArrow.
+        files: its files, if their columns may have other types each.
+        converting: the same source with some of their columns converted, by the types that these get.
     """
 
     read: Callable[[Sequence[str]], Reading] = field(repr=False)
     like: Callable[[Any], Any] = field(repr=False, default=lambda answer: answer)
+    files: Sequence[SourceFile] = field(repr=False, default=())
+    converting: Callable[[Mapping[SourceFile, Mapping[str, Conversion]]], Batches] | None = field(
+        repr=False, default=None
+    )
+
+
+Conversion = tuple[Any, Callable[[Any, int], Any]]
+"""The type that a column gets, and what converts its values of a batch, whose first row has this place in its file."""
+
+
+class SourceFile(Protocol):
+    """A file of a source."""
+
+    @property
+    def label(self) -> str:
+        """Its name."""
+
+    @property
+    def schema(self) -> Any:
+        """Its own columns and types."""
+
+    @property
+    def count(self) -> int:
+        """How many rows it has."""
+
+    def batches(self, columns: Sequence[str], schema: Any) -> Iterator[Any]:
+        """Its rows with the types of the schema."""
 
 
 @dataclass(frozen=True)
@@ -146,10 +170,12 @@ class Partitions(TableSource):
     engine: Carrier = field(repr=False)
 
 
-def source_of(value: Any) -> TableSource:
-    """A table that may be larger than memory."""
-    if isinstance(value, str | os.PathLike | File | Dir):
-        return _parquet(value.path if isinstance(value, File | Dir) else Path(value))
+def source_of(value: Any, recorded: Callable[[], Recorded] = Recorded.nothing) -> TableSource:
+    """A table that may be larger than memory. With what was recorded of it, files of text are read."""
+    if isinstance(value, str | os.PathLike | File | Dir | list | tuple):
+        from autocoder_jupyter.scaling.files import of_files
+
+        return of_files(value, recorded)
     inner = native(value)
     if inner is not value:
         module = next(base.__module__ for base in type(value).__mro__ if base.__module__.startswith("narwhals"))
@@ -159,9 +185,9 @@ def source_of(value: Any) -> TableSource:
     if known is None:
         raise InvalidRequest(
             f"over does not accept a {type(value).__module__.partition('.')[0]} {type(value).__name__}.",
-            why="It accepts a Parquet file or a folder of them, a dataset or a RecordBatchReader of PyArrow, a lazy "
-            "frame of Polars or narwhals, a relation of DuckDB, a table of Ibis, a frame of Dask or Spark, and a "
-            "dataset of Ray.",
+            why="It accepts files of Parquet, Feather, delimited text or JSON lines, as a list, folder or glob too; "
+            "a table of Delta or Iceberg; a dataset or a RecordBatchReader of PyArrow, a lazy frame of Polars or "
+            "narwhals, a relation of DuckDB, a table of Ibis, a frame of Dask or Spark, and a dataset of Ray.",
             hint="For a table in memory call the function itself.",
         )
     try:
@@ -169,7 +195,7 @@ def source_of(value: Any) -> TableSource:
     except (InvalidRequest, DataDrift, MemoryError):
         raise
     except Exception as error:  # another library may raise any exception
-        raise _unreadable(type(value).__name__, error) from error
+        raise unreadable(type(value).__name__, error) from error
 
 
 def _wrapped(source: TableSource, wrap: Callable[[Any], Any]) -> TableSource:
@@ -182,16 +208,16 @@ def _wrapped(source: TableSource, wrap: Callable[[Any], Any]) -> TableSource:
     return replace(source, engine=replace(source.engine, carry=lambda *given: wrap(carry(*given))))
 
 
-_COMPUTED = "Compute a part of it yourself, with its own library: that fails in the same way."
+COMPUTED = "Compute a part of it yourself, with its own library: that fails in the same way."
 
 
-def _unreadable(what: str, error: Exception, hint: str = _COMPUTED) -> InvalidRequest:
+def unreadable(what: str, error: Exception, hint: str = COMPUTED) -> InvalidRequest:
     return InvalidRequest(
         f"{visible(what)} cannot be read.", why=f"{type(error).__name__}: {visible(str(error)[:300])}", hint=hint
     )
 
 
-def _plain(schema: Any) -> Any:
+def plain_schema(schema: Any) -> Any:
     """A schema with the values of categories in their place, if it may be used."""
     import pyarrow
 
@@ -246,194 +272,6 @@ def part_of(schema: Any, columns: Sequence[str]) -> Any:
     return pyarrow.schema([schema.field(name) for name in columns], metadata=schema.metadata)
 
 
-# Parquet
-
-_WHAT_IS_READ = (
-    "Each file in the folder is read, unless its name begins with . or _. Move files that are not Parquet elsewhere, "
-    "or make a dataset of PyArrow of the others."
-)
-
-
-@dataclass(frozen=True)
-class _File:
-    """A Parquet file of a source.
-
-    Args:
-        given: the values that the names of its folders give, by column.
-        numbers: the name and the values of its index, if that is a range, of which a file has only a description.
-    """
-
-    path: Path
-    given: dict[str, Any]
-    numbers: tuple[str, range] | None = None
-
-    def opened(self) -> Any:
-        from pyarrow import parquet
-
-        # With pre_buffer, what was read is kept until the file is closed: the whole file in the end.
-        return parquet.ParquetFile(self.path, pre_buffer=False)
-
-    def batches(self, columns: Sequence[str], schema: Any) -> Iterator[Any]:
-        """Its rows with the types of the schema."""
-        import pyarrow
-
-        index, numbers = self.numbers or ("", range(0))
-        stored = [name for name in columns if name not in self.given and not (self.numbers and name == index)]
-        rows = 0
-        with self.opened() as file:
-            for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=stored):
-                table = pyarrow.Table.from_batches([batch])
-                for name in columns:
-                    if name in self.given:
-                        value = pyarrow.repeat(pyarrow.scalar(self.given[name]), batch.num_rows)
-                        table = table.append_column(name, value)
-                    elif name not in stored:
-                        own = numbers[rows : rows + batch.num_rows]
-                        table = table.append_column(name, pyarrow.array(np.arange(own.start, own.stop, own.step)))
-                rows += batch.num_rows
-                yield table.select(list(columns)).cast(schema)
-
-
-def _parquet(path: Path) -> TableSource:
-    """A Parquet file, or a folder of them, whose folders may be named `year=2024`, as pandas reads it."""
-    import pyarrow
-
-    if not path.exists():
-        raise InvalidRequest(f"There is no file or folder {visible(str(path))!r}.")
-    name = path.name
-    files: list[_File] = []
-    schemas: dict[Path, Any] = {}
-    counts: dict[Path, int] = {}
-    try:
-        listed = _files(path)
-        folders = _types_of_folders(listed)
-        for file in listed:
-            name = file.path.name
-            with file.opened() as opened:
-                if opened.metadata.num_columns > MOST_COLUMNS:
-                    raise InvalidRequest(f"{visible(file.path.name)} has more than {MOST_COLUMNS:,} columns.")
-                rows = opened.metadata.num_rows
-                schema = _plain(opened.schema_arrow)
-            # A file outside the folders of a column has missing values in it, unless it stores the column.
-            given = {each: file.given.get(each) for each in folders if each in file.given or each not in schema.names}
-            for each in given:
-                if each not in schema.names:
-                    schema = schema.append(pyarrow.field(each, folders[each]))
-            numbers = _unstored_index(schema, rows) if len(listed) == 1 else None  # pandas drops it in larger folders
-            if numbers is not None:
-                schema = _with_index(schema, numbers[0])
-            files.append(replace(file, given=given, numbers=numbers))
-            schemas[file.path], counts[file.path] = schema, rows
-    except (InvalidRequest, MemoryError):
-        raise
-    except Exception as error:  # what is in the files may raise any exception
-        raise _unreadable(name, error, _WHAT_IS_READ if path.is_dir() else _COMPUTED) from error
-    first = schemas[files[0].path]
-
-    def common(columns: Sequence[str]) -> Any:
-        return _common(files, schemas, columns)
-
-    def read(columns: Sequence[str]) -> Reading:
-        schema = common(columns)
-        for file in files:
-            rows = 0
-            try:
-                for table in file.batches(columns, schema):
-                    rows += table.num_rows
-                    yield Batch(table, file.path.name)
-            except (pyarrow.ArrowException, OSError, ValueError) as error:
-                raise _unreadable(file.path.name, error) from error
-            if rows != counts[file.path]:
-                raise InvalidRequest(
-                    f"{visible(file.path.name)} has {rows:,} rows, and had {counts[file.path]:,} before.",
-                    why="It was changed while it was read.",
-                    hint="Call again when nothing writes to it.",
-                )
-
-    def examples(columns: Sequence[str]) -> Iterator[Batch]:
-        schema, seen = common(columns), set()
-        for file in files:
-            own = tuple(str(schemas[file.path].field(name).type) for name in columns)
-            if own in seen:
-                continue
-            try:
-                table = next(file.batches(columns, schema), None)
-            except (pyarrow.ArrowException, OSError, ValueError) as error:
-                raise _unreadable(file.path.name, error) from error
-            if table is not None and table.num_rows:
-                seen.add(own)
-                yield Batch(table, file.path.name)
-
-    return Batches(first, max(0, sum(counts.values())), examples, read=read)
-
-
-def _files(path: Path) -> list[_File]:
-    from pyarrow import dataset
-
-    if path.is_file():
-        return [_File(path, {})]
-    return [
-        _File(Path(fragment.path), dict(dataset.get_partition_keys(fragment.partition_expression)))
-        for fragment in parquet_dataset(path).get_fragments()
-    ]
-
-
-def _types_of_folders(files: Iterable[_File]) -> dict[str, Any]:
-    """The columns that the names of folders give, and their types."""
-    import pyarrow
-
-    types: dict[str, Any] = {}
-    for name, value in (pair for file in files for pair in file.given.items()):
-        if value is not None or name not in types:
-            types[name] = pyarrow.scalar(value).type
-    return types
-
-
-def _unstored_index(schema: Any, rows: int) -> tuple[str, range] | None:
-    """The name and the values of an index that pandas did not store, because it is a range; None if it has no name."""
-    described = schema.pandas_metadata
-    levels = described.get("index_columns") if isinstance(described, dict) else None
-    match levels:
-        case [{"kind": "range", "name": str(name), "start": int(start), "stop": int(stop), "step": int(step)}]:
-            is_known = step != 0 and max(map(abs, (start, stop, step))) < _MOST_NUMBER
-            numbers = range(start, stop, step) if is_known else range(0)
-            return (name, numbers) if name not in schema.names and 0 < rows == len(numbers) else None
-        case _:
-            return None
-
-
-def _with_index(schema: Any, name: str) -> Any:
-    """The schema with one more column, which is the index in pandas."""
-    import pyarrow
-
-    described = schema.pandas_metadata
-    column = {"name": name, "field_name": name, "pandas_type": "int64", "numpy_type": "int64", "metadata": None}
-    described = {**described, "index_columns": [name], "columns": [*described.get("columns", []), column]}
-    metadata = {b"pandas": json.dumps(described).encode()}
-    return schema.append(pyarrow.field(name, pyarrow.int64())).with_metadata(metadata)
-
-
-def _common(files: Sequence[_File], schemas: dict[Path, Any], columns: Sequence[str]) -> Any:
-    """The types that these columns have in all files."""
-    import pyarrow
-
-    common = part_of(schemas[files[0].path], columns)
-    for file in files[1:]:
-        own, name = schemas[file.path], visible(file.path.name)
-        if lacking := [column for column in columns if column not in own.names]:
-            raise DataDrift(f"{name} lacks {visible(lacking[0])!r}, which {visible(files[0].path.name)} has.")
-        mine = part_of(own, columns)
-        if mine.types == common.types:
-            continue
-        try:
-            common = pyarrow.unify_schemas([common, mine], promote_options="permissive").with_metadata(common.metadata)
-        except pyarrow.ArrowException as error:
-            raise DataDrift(
-                f"{name} has types that differ from those of the files before it.", why=visible(str(error)[:300])
-            ) from error
-    return common
-
-
 # Datasets, readers and queries
 
 
@@ -446,20 +284,33 @@ def _rows_of(tables: Callable[[Sequence[str]], Iterator[Any]], schema: Any, colu
     except (InvalidRequest, DataDrift, MemoryError):
         raise
     except Exception as error:  # another library may raise any exception
-        raise _unreadable("the table", error) from error
+        raise unreadable("the table", error) from error
+
+
+def _local_files(value: Any) -> list[Path]:
+    """The files of a dataset of PyArrow that are on this machine."""
+    from pyarrow import dataset, fs
+
+    is_here = isinstance(value, dataset.FileSystemDataset) and isinstance(value.filesystem, fs.LocalFileSystem)
+    return [Path(file) for file in value.files] if is_here else []
 
 
 def _dataset(value: Any) -> TableSource:
     import pyarrow
 
-    schema = _plain(value.schema)
+    states = {path: state_of(path) for path in _local_files(value)}
+    schema = plain_schema(value.schema)
+    require_all_fields(value)
+    require_folders_agree(value)
 
     def tables(columns: Sequence[str]) -> Iterator[Any]:
         # Without limits it reads ahead, and needs eight times as much memory.
         batches = value.to_batches(
             columns=list(columns), batch_size=BATCH_ROWS, batch_readahead=1, fragment_readahead=1
         )
-        return (pyarrow.Table.from_batches([batch]) for batch in batches)
+        yield from (pyarrow.Table.from_batches([batch]) for batch in batches)
+        if name := next((path.name for path in states if state_of(path) != states[path]), ""):
+            raise changed(name)
 
     def first(columns: Sequence[str]) -> Iterator[Any]:
         yield value.head(1000, columns=list(columns))
@@ -472,10 +323,26 @@ def _dataset(value: Any) -> TableSource:
     )
 
 
+def _iceberg(value: Any) -> TableSource:
+    schema = plain_schema(iceberg_schema(value))
+
+    def first(columns: Sequence[str]) -> Iterator[Any]:
+        for table in iceberg_tables(value, columns):
+            yield table.slice(0, 1000)
+            return
+
+    return Batches(
+        schema,
+        None,
+        lambda columns: _rows_of(first, schema, columns),
+        read=lambda columns: _rows_of(lambda chosen: iceberg_tables(value, chosen), schema, columns),
+    )
+
+
 def _reader(value: Any) -> TableSource:
     import pyarrow
 
-    schema = _plain(value.schema)
+    schema = plain_schema(value.schema)
 
     def tables(columns: Sequence[str]) -> Iterator[Any]:
         rows = 0
@@ -501,7 +368,7 @@ def _polars(value: Any) -> TableSource:
             hint="Install a newer one; or write it with frame.sink_parquet(file), and call over(file).",
         )
     oldest = polars.CompatLevel.oldest()
-    schema = _plain(polars_schema(value))
+    schema = plain_schema(polars_schema(value))
 
     def tables(columns: Sequence[str]) -> Iterator[Any]:
         chosen = value.select(polars.selectors.by_name(*columns))  # `^x$` as a text would be an expression
@@ -532,7 +399,7 @@ def _duckdb(value: Any) -> TableSource:
         except duckdb.Error:  # the connection may not read variables, or is closed
             return duckdb.from_arrow(held)
 
-    return _of_engine(_plain(duckdb_schema(value)), tables, like)
+    return _of_engine(plain_schema(duckdb_schema(value)), tables, like)
 
 
 def _ibis(value: Any) -> TableSource:
@@ -550,7 +417,7 @@ def _ibis(value: Any) -> TableSource:
         except NotImplementedError:  # a database that reads no files, such as SQLite
             return ibis.read_parquet(answer.files)
 
-    return _of_engine(_plain(ibis_schema(value)), tables, like)
+    return _of_engine(plain_schema(ibis_schema(value)), tables, like)
 
 
 def _held(answer: Any, library: str, kind: str = "pyarrow Table") -> Any:
@@ -620,7 +487,7 @@ def _dask(value: Any) -> TableSource:
     source = _of_workers(value, pyarrow.Schema.from_pandas(meta, preserve_index=False), engine)
     if meta.index.name is None or meta.index.name in meta.columns:
         return source
-    whole = _plain(pyarrow.Schema.from_pandas(meta, preserve_index=True))  # a named index goes with the columns
+    whole = plain_schema(pyarrow.Schema.from_pandas(meta, preserve_index=True))  # a named index goes with the columns
     return replace(source, examples=lambda columns: _invented(whole, [*columns, str(meta.index.name)]))
 
 
@@ -656,7 +523,7 @@ def _ray(value: Any) -> TableSource:
 
 def _of_workers(value: Any, schema: Any, engine: Carrier) -> TableSource:
     """A frame whose rows are elsewhere."""
-    plain = _plain(schema)
+    plain = plain_schema(schema)
     return Partitions(plain, None, lambda columns: _invented(plain, columns), frame=value, engine=engine)
 
 
@@ -692,6 +559,8 @@ class _SourceKind:
 _KINDS = {
     ("pyarrow", "Dataset"): _SourceKind(_dataset, HERE),
     ("pyarrow", "RecordBatchReader"): _SourceKind(_reader, HERE),
+    ("deltalake", "DeltaTable"): _SourceKind(lambda value: _dataset(value.to_pyarrow_dataset()), HERE),
+    ("pyiceberg", "Table"): _SourceKind(_iceberg, HERE),
     ("polars", "LazyFrame"): _SourceKind(_polars, "Polars"),
     ("duckdb", "DuckDBPyRelation"): _SourceKind(_duckdb, "DuckDB"),
     ("ibis", "Table"): _SourceKind(_ibis, "Ibis"),

@@ -53,7 +53,7 @@ class Effort:
 EFFORTS: Mapping[EffortName, Effort] = {
     "quick": Effort(
         "Tests only",
-        questions=3,
+        questions=2,
         has_second_opinion=False,
         changes=0,
         parts=0,
@@ -61,7 +61,7 @@ EFFORTS: Mapping[EffortName, Effort] = {
     ),
     "normal": Effort(
         "Second solution, mutation testing, extra tests",
-        questions=4,
+        questions=3,
         has_second_opinion=True,
         changes=12,
         parts=60,
@@ -69,7 +69,7 @@ EFFORTS: Mapping[EffortName, Effort] = {
     ),
     "high": Effort(
         "The same with more mutations and subsamples",
-        questions=4,
+        questions=3,
         has_second_opinion=True,
         changes=40,
         parts=200,
@@ -94,11 +94,13 @@ class Engine:
             the engine cannot be used with a model, and `writers(model)` makes its `WriterFactory`.
         help: what it is, in the help of `AutoCoderAgent`.
         title: what it is, on JupyterLab's settings page.
+        plans_only: whether the first answer of the model has no code, because the engine's agent writes it.
     """
 
     package: str
     help: str
     title: str
+    plans_only: bool = False
 
 
 ENGINES: dict[Backend, Engine] = {
@@ -111,6 +113,7 @@ ENGINES: dict[Backend, Engine] = {
         "autocoder_jupyter.engines.claude",
         help="an agent of the Claude Agent SDK",
         title="Claude as an agent with tools in the sandbox",
+        plans_only=True,
     ),
 }
 """The engines by the value of `backend`. The first one is the default."""
@@ -132,7 +135,7 @@ class SandboxRecord:
         module: the module of its class, by its full name.
         kind: the class, which implements `sandbox.protocol.Sandbox`.
         has_images: whether its environments are images: it takes an `ImageConfig` and can install Debian packages.
-        has_engines: whether it needs a container engine. `%autocode doctor` then lists those of this machine.
+        has_engines: whether it needs a container engine. `%autocode setup check` then lists those of this machine.
     """
 
     module: str

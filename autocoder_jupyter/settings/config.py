@@ -147,6 +147,7 @@ class GenerationSettings:
         Option(
             help="with --backend claude, add tests that the agent does not see",
             flags=("--blind-tests",),
+            instead={},
             rule="asks",
             risk="`off`: only the tests of the code's author run; `on`: more tests are paid for",
             example="off",
@@ -181,10 +182,11 @@ class GenerationSettings:
     ] = ()
     packages_from: Annotated[
         str | None,
-        Setting("path of a pylock.toml (PEP 751); its versions and hashes are in every environment"),
+        Setting("path of a pylock.toml (PEP 751); its versions and hashes are in every environment", check.path),
         Option(
             help="a pylock.toml; its versions, with their hashes, are in every environment",
             flags=("--packages-from",),
+            instead={},
             placeholder="FILE",
             rule="asks",
             risk="the packages that this file names are installed",
@@ -271,6 +273,7 @@ class GenerationSettings:
             "cpu",
             "maximum number of processor cores of the sandbox",
             flags=("--cpu",),
+            instead={},
             kind="number",
             placeholder="CORES",
             field="resources.cpu",
@@ -284,7 +287,13 @@ class GenerationSettings:
     skip_tests: Annotated[
         bool,
         Setting("write no tests and run none", shapes="whether there are tests"),
-        Option(flags=("--skip-tests",), rule="stricter", order=(True, False), risk="the generated code is not tested"),
+        Option(
+            flags=("--skip-tests",),
+            rule="stricter",
+            order=(True, False),
+            risk="the generated code is not tested",
+            instead={True: "--effort none"},
+        ),
     ] = False
     effort: Annotated[
         EffortName,
@@ -293,10 +302,11 @@ class GenerationSettings:
             "solution, mutation testing, and more tests if too few mutations are caught; `high`, more mutations"
         ),
         Option(
-            help="how much is done to find out what the tests are worth, in tokens and seconds",
+            help="how much is checked: tests (quick), also a second solution and mutations (normal), or more (high)",
             flags=("--effort",),
             rule="asks",
             risk="`quick`: less is checked; `normal` and `high`: more questions are paid for",
+            in_cell={"none": {"skip_tests": True, "effort": "quick"}},
             example="high",
         ),
         Page(
@@ -316,6 +326,7 @@ class GenerationSettings:
             flags=("--second-opinion",),
             rule="asks",
             risk="`off`: no second solution is compared with the function; `on`: one is paid for",
+            instead={},
             example="off",
         ),
     ] = "auto"
@@ -325,6 +336,7 @@ class GenerationSettings:
         Option(
             help="replay the answers in the journal, ask again, or record none",
             flags=("--cache",),
+            instead={"override": "--refresh"},
             rule="asks",
             risk="the model is asked again, and you pay again",
             modes=BOTH,
@@ -364,6 +376,7 @@ class AccessSettings:
         Option(
             help="where generated code runs",
             flags=("--sandbox",),
+            instead={},
             rule="stricter",
             order=by_permissiveness(),
             risk="generated code runs in a weaker sandbox",
@@ -386,6 +399,7 @@ class AccessSettings:
             "sandbox_minimum",
             "the weakest sandbox that is accepted: a container, or a tier of the local sandbox; otherwise nothing runs",
             flags=("--sandbox-minimum",),
+            instead={},
             kind="choice",
             choices=MINIMUMS,
             field="sandbox_minimum.tier",
@@ -468,6 +482,7 @@ class AccessSettings:
         Option(
             help="compare the values of later tables with the recorded ones, and warn of large differences",
             flags=("--drift",),
+            instead={},
             rule="stricter",
             order=("off", "on"),
             risk="you get no warning when data values change",
@@ -489,9 +504,9 @@ class AccessSettings:
     ] = True
     ask: Annotated[
         bool,
-        Setting("let the plan ask up to three questions before any code is written; `generate(answer=…)` answers them"),
+        Setting("let the model ask up to three questions before its code is used; `generate(answer=…)` answers them"),
         Option(
-            help="let the plan ask you up to three questions before any code is written",
+            help="let the model ask you up to three questions before its code is used",
             flags=("--ask",),
             rule="free",
         ),
@@ -580,7 +595,7 @@ class AdvancedSettings:
     ] = field(default_factory=dict, repr=False)
     log: Annotated[
         str | None,
-        Setting("file to which the events of runs are written as JSON lines, masked; none by default"),
+        Setting("file to which the events of runs are written as JSON lines, masked; none by default", check.path),
         Option(rule="asks", risk="a file of this name is written", example='"autocode.jsonl"'),
     ] = None
     system_prompt: Annotated[

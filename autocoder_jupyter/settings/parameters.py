@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.kinds.paths import local_path
 from autocoder_jupyter.settings.choices import MinimumTier, SandboxMinimum
 from autocoder_jupyter.untrusted.visible import hides, visible
 
@@ -148,7 +149,19 @@ def folder(parameter: str, value: Any) -> Path:
     """A path; `~` is expanded."""
     if not isinstance(value, str | os.PathLike) or not str(value):
         raise InvalidRequest(f"{parameter} must be the path of a folder, not {quoted(value)}.")
-    return Path(value).expanduser()
+    return _local(parameter, value).expanduser()
+
+
+def path(parameter: str, value: Any) -> str:
+    """The path of a file."""
+    return os.fspath(_local(parameter, text(parameter, value)))
+
+
+def _local(parameter: str, value: str | os.PathLike[str]) -> Path:
+    try:
+        return local_path(value)
+    except InvalidRequest as error:
+        raise InvalidRequest(f"{parameter}: {error.what}", hint=error.hint) from None
 
 
 def address(parameter: str, value: Any) -> str:

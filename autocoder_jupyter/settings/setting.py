@@ -74,6 +74,9 @@ class Option:
             size is stricter, and no value allows most.
         allowed: for a `stricter` choice without a total order, the values that each value allows.
         risk: the effect of letting a folder set it, for the user; empty if it is free.
+        in_cell: further values of a choice that only a cell has, and the settings that each stands for.
+        instead: for flags that are a former spelling, what to write now, by value; `%config` for other values. They
+            are read, but not offered, and a cell that has them gets a hint. None for current flags.
         modes: the kinds of cells that it can be written in.
         example: a value for the documentation: what follows the flag in a cell, or, where there is no flag, what
             `%config` gets. Empty for a `flag`.
@@ -94,6 +97,8 @@ class Option:
     order: tuple[str | bool, ...] = ()
     allowed: Mapping[str, frozenset[str]] | None = None
     risk: str = ""
+    in_cell: Mapping[str, Mapping[str, Any]] | None = None
+    instead: Mapping[Any, str] | None = None
     modes: tuple[Mode, ...] = FUNCTION
     example: str = ""
 
@@ -101,6 +106,16 @@ class Option:
     def takes_value(self) -> bool:
         """Whether a value must follow the flag."""
         return self.kind != "flag"
+
+    @property
+    def is_current(self) -> bool:
+        """Whether it has flags that are offered."""
+        return bool(self.flags) and self.instead is None
+
+    @property
+    def written_choices(self) -> tuple[str, ...]:
+        """The values of a choice in a cell."""
+        return (*(self.in_cell or ()), *self.choices)
 
     @property
     def variable(self) -> str:

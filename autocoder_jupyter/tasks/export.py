@@ -1,4 +1,5 @@
-"""Export a function as a script: inline metadata (PEP 723), provenance, the code unchanged, a command line, tests.
+"""Export a function as a script: the code unchanged, provenance, inline metadata (PEP 723), a command line, tests; or
+as plain code.
 
 `uv run growth.py --sales sales.parquet` runs it with exactly the versions that it was tested with. It does not need
 this package.
@@ -57,6 +58,7 @@ def readable(code: str, name: str) -> str:
 # The script and its tests
 
 _FIRST_LINE = "#!/usr/bin/env -S uv run --script"
+_METADATA = "# /// script"
 _WRITTEN_BY = "written by a language model"
 _TESTS_OF = "# The tests of {}, "
 _RUN_THEM = "Run them with the versions that were tested:"
@@ -64,7 +66,7 @@ _FIGURES_HEAD = "# Figures as the tests of a function get them."
 
 _ABOUT = rf"[^\n]*, {_WRITTEN_BY}[^\n]* by autocoder-jupyter\.\n"
 _EXPORTED = re.compile(
-    rf"(?:{re.escape(_FIRST_LINE)}\n# /// script\n(?:#[^\n]*\n)*?# ///\n)?#\n# {_ABOUT}"
+    rf"(?:{re.escape(_FIRST_LINE)}\n(?:# /// script\n(?:#[^\n]*\n)*?# ///\n)?)?#\n# {_ABOUT}"
     rf"|# \w+\n\n    {_ABOUT}"
     r"|" + _TESTS_OF.format(r"[\w.]+") + rf"[a-z ]+\. {_RUN_THEM}\n|{_FIGURES_HEAD}\n"
 )
@@ -134,6 +136,23 @@ def export(report: Report, function: Function, path: Path, *, tests: bool = True
         for name in written:
             require_own(files, name)
         files.write_all({name: text.encode() for name, text in written.items()})
+    return path
+
+
+def export_plain(report: Report, function: Function, path: Path) -> Path:
+    """Write the function under its own name, with its imports, to `path`, and nothing else.
+
+    Raises:
+        InvalidRequest: the name cannot be imported, or hides a module that the code needs; or the path cannot be
+            written.
+    """
+    path = path.expanduser()
+    require_importable(path, function)
+    text = "\n".join((*map(comment, _origin(report, function)), "", insertable(function.code, report.name).strip(), ""))
+    with writing(f"The function {report.name}", path):
+        files = Folder(path.parent)
+        require_own(files, path.name)
+        files.write_all({path.name: text.encode()})
     return path
 
 
@@ -219,16 +238,23 @@ def is_of_export(files: Folder, name: str) -> bool:
 
 
 def script(report: Report, function: Function) -> str:
-    """The text of the script. Everything except the function's code is in it only as comments and literals."""
+    """The text of the script. Everything except the function's code is in it only as comments and literals.
+
+    It begins with the function. The metadata are below it, but above all other text: uv looks at the first place in a
+    file where they seem to begin.
+    """
     code = without_metadata(readable(function.code, report.name), report.name)
     tested = "recorded" if function.unverified else "tested"
     parts = [
         _FIRST_LINE,
-        _metadata(function),
-        provenance(report, function),
+        *map(comment, (*_origin(report, function), "Its packages, request, evidence and command line stand below it.")),
         "",
         entered(code),
         "",
+        "",
+        _metadata(function),
+        "#",
+        *map(comment, _account(report, function)),
         "",
         f"# The command line. The code above is the function as it was {tested}, and its entry point.",
         "",
@@ -249,7 +275,7 @@ def script(report: Report, function: Function) -> str:
 
 def without_metadata(source: str, name: str) -> str:
     """The source, if it has no script metadata: packages and addresses from which `uv run` would install."""
-    if re.search(r"^# /// ", source, re.MULTILINE):
+    if _METADATA in source or re.search(r"^# /// ", source, re.MULTILINE):
         raise InvalidRequest(
             f"The code of {name} already has script metadata, and a script can have only one.",
             hint="Ask for the function without such comments (# /// …).",
@@ -331,7 +357,7 @@ def _metadata(function: Function) -> str:
         needed, pins = needed | {"pandera"}, {"pandera": "pandera>=0.24", **pins}
     return "\n".join(
         [
-            "# /// script",
+            _METADATA,
             f'# requires-python = "=={major:d}.{minor:d}.*"',
             *_toml_list("dependencies", sorted(pins.get(name, name) for name in needed)),
             "#",
@@ -350,9 +376,17 @@ def _toml_list(name: str, requirements: Iterable[str]) -> list[str]:
 
 def provenance(report: Report, function: Function) -> str:
     """Where the code comes from, as a comment: request, model, evidence, assumptions."""
+    return "\n".join(map(comment, (*_origin(report, function), "", *_account(report, function))))
+
+
+def _origin(report: Report, function: Function) -> tuple[str, ...]:
     tested = ", not verified here," if function.unverified else " and tested in a sandbox"
-    lines = ["", f"{report.name}, {_WRITTEN_BY}{tested} by autocoder-jupyter."]
-    lines += ["", "The request:", *_wrapped(report.prompt)]
+    return "", f"{report.name}, {_WRITTEN_BY}{tested} by autocoder-jupyter."
+
+
+def _account(report: Report, function: Function) -> list[str]:
+    """The request, the model, the evidence and the assumptions."""
+    lines = ["The request:", *_wrapped(report.prompt)]
     models = sorted({exchange.model for exchange in report.conversation_history})
     if models:
         lines += ["", f"Model: {', '.join(models)}."]
@@ -375,7 +409,7 @@ def provenance(report: Report, function: Function) -> str:
         lines += ["", *_wrapped(f"The column {columns} (--rename); `run` itself does not rename.")]
     if report.detected_system_packages:
         lines += ["", f"It needs system packages (apt): {', '.join(report.detected_system_packages)}."]
-    return "\n".join(map(comment, lines))
+    return lines
 
 
 def _wrapped(text: str, bullet: str = "") -> list[str]:

@@ -224,7 +224,7 @@ def export_for_flyte(report: Report, function: Function, folder: Path, *, tests:
         raise InvalidRequest(
             f"A Flyte task in its own module cannot be named {report.name}.",
             why="Its module uses this name for something else.",
-            hint=f"%autocode rename {report.name} my_{report.name}",
+            hint=f"%autocode versions {report.name} rename my_{report.name}",
         )
     for spec in function.inputs:  # a record that somebody else wrote may have any text as a name
         if spec.name.startswith("_") or not is_input_name(spec.name):

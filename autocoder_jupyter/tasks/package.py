@@ -58,7 +58,7 @@ def export_package(
     if not _NAME.fullmatch(name):
         raise InvalidRequest(
             f"A package cannot be named {visible(name)!r}.",
-            hint=f"%autocode rename {visible(name)} NEW, with letters of English, digits and _ between them.",
+            hint=f"%autocode versions {visible(name)} rename NEW, with letters of English, digits and _ between them.",
         )
     _require_own_name(name)
     export.require_importable(Path(f"{name}.py"), function)
@@ -127,7 +127,7 @@ def _require_own_name(name: str) -> None:
         raise InvalidRequest(
             f"A package cannot be named {name}.",
             why="A well-known package has this name, and installing this one would remove or damage it.",
-            hint=f"%autocode rename {name} my_{name}",
+            hint=f"%autocode versions {name} rename my_{name}",
         )
 
 

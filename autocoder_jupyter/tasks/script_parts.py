@@ -69,6 +69,10 @@ def _cli_table(text, columns, index, spare, renames, patterns):
 
     path = pathlib.Path(text)
     if path.is_dir():
+        for place in (path, *path.resolve().parents):
+            logs = any((place / log).is_dir() for log in ("_delta_log", ".hoodie", "_spark_metadata"))
+            if logs or any((place / "metadata").glob("*.metadata.json")):
+                raise ValueError(f"{place} is a table with a log, as of Delta, which says which of its files count")
         entries = sorted(entry for entry in path.iterdir() if entry.name[0] not in "._")
         if not entries or any(entry.is_dir() or entry.is_symlink() for entry in entries):
             raise ValueError("only a folder of files is read as one table")

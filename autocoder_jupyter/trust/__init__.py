@@ -9,10 +9,13 @@ configuration. It is valid for that folder and for exactly these permissions: it
         ...
 
 A new kind of permission is added in `magics/permissions.py`, so that the card and `%autocode trust` show it. The
-package may import `errors` and `untrusted` only.
+package may import `errors`, `untrusted` and `version` only.
 
 - `permissions`: permissions, and the record of those that were granted
+- `answers`: the questions about functions that the user has answered
+- `own_files`: the user's own files, which no folder can supply
 - `seals`: seals of records, with a key of the user
+- `formats`: the format of records, and what is told of one that a later version wrote
 """
 
 from __future__ import annotations

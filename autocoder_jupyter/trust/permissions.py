@@ -6,17 +6,16 @@ import contextlib
 import hashlib
 import ipaddress
 import json
-import os
 import re
 import socket
-import stat
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.trust.own_files import OwnRecord, own_folder
 
 # Permissions
 
@@ -102,41 +101,7 @@ def _without_disguise(host: str) -> str:
     return host
 
 
-# The user's own files, which no folder can supply: in the user's configuration, writable only by that user
-
-
-def own_folder() -> Path:
-    """The folder of these files; it may not exist. On Linux it follows `XDG_CONFIG_HOME`."""
-    import platformdirs
-
-    return platformdirs.user_config_path("autocoder-jupyter")
-
-
-def is_ones_own(status: os.stat_result, others: int = stat.S_IWGRP | stat.S_IWOTH) -> bool:
-    """Whether it is a regular file of this user."""
-    if not stat.S_ISREG(status.st_mode):
-        return False
-    return os.name == "nt" or (status.st_uid == os.geteuid() and not status.st_mode & others)
-
-
-def write_own(path: Path, content: bytes) -> None:
-    """Write a file in one atomic step, for this user only."""
-    descriptor, staged = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # mode 0600
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(descriptor)
-        Path(staged).replace(path)
-    except BaseException:
-        Path(staged).unlink(missing_ok=True)
-        raise
-
-
-# The record of granted permissions: one small JSON file among these
-
-FILE_BYTES = 4 * 2**20
-"""A larger file was not written by us and is ignored."""
+# The record of granted permissions, among the user's own files
 
 _FORMAT = 1
 
@@ -161,7 +126,7 @@ def agree(folder: Path, permissions: Iterable[Permission]) -> None:
     """Grant these permissions to a folder. They must be all permissions of their parts; other parts do not change.
 
     Raises:
-        InvalidRequest: the record cannot be written, or it would be inside that folder.
+        InvalidRequest: the record cannot be written, would be inside that folder, or is of a later version.
     """
     real = folder.resolve()
     if _contains_the_record(real):
@@ -178,9 +143,10 @@ def withdraw(folder: Path) -> bool:
     """Withdraw all permissions of a folder. Returns whether there were any.
 
     Raises:
-        InvalidRequest: the record cannot be written.
+        InvalidRequest: the record cannot be written, or a later version of this package wrote it.
     """
     real = str(folder.resolve())
+    _own_record().require_known()
     if real not in _read():
         return False
     with _changed() as folders:
@@ -192,20 +158,16 @@ def _contains_the_record(folder: Path) -> bool:
     return record_path().resolve().is_relative_to(folder)
 
 
+def _own_record() -> OwnRecord:
+    return OwnRecord(record_path(), _FORMAT, "The record of trusted folders")
+
+
 def _read() -> _Folders:
-    try:
-        descriptor = os.open(record_path(), os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-        with os.fdopen(descriptor, "rb") as file:
-            if not is_ones_own(os.fstat(descriptor)):
-                return {}
-            content = file.read(FILE_BYTES + 1)
-        return _checked(json.loads(content)) if len(content) <= FILE_BYTES else {}
-    except (OSError, ValueError, RecursionError):
-        return {}
+    return _checked(_own_record().read())
 
 
-def _checked(record: object) -> _Folders:
-    folders = record.get("folders") if isinstance(record, Mapping) and record.get("format") == _FORMAT else None
+def _checked(record: Mapping[str, Any]) -> _Folders:
+    folders = record.get("folders")
     if not isinstance(folders, Mapping):
         return {}
     return {
@@ -217,18 +179,8 @@ def _checked(record: object) -> _Folders:
 
 @contextlib.contextmanager
 def _changed() -> Iterator[_Folders]:
-    """The record, open for changes; it is written atomically at the end. A file lock serializes kernels."""
-    from filelock import FileLock
-
-    path = record_path()
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with FileLock(f"{path}.lock"):
-            folders = _read()
-            yield folders
-            record = {"format": _FORMAT, "folders": folders}
-            write_own(path, json.dumps(record, indent=1, sort_keys=True).encode())
-    except OSError as error:
-        raise InvalidRequest(
-            f"The record of trusted folders cannot be written to {path}.", why=f"{error.strerror or error}."
-        ) from None
+    """The record, open for changes; see `OwnRecord.changed`."""
+    with _own_record().changed() as record:
+        folders = _checked(record)
+        yield folders
+        record["folders"] = folders

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from autocoder_jupyter.trust.permissions import is_ones_own, own_folder, write_own
+from autocoder_jupyter.trust.own_files import is_ones_own, own_folder, write_own
 from autocoder_jupyter.untrusted.visible import visible
 
 KEY_BYTES = 32

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
@@ -121,6 +122,15 @@ ENOUGH = 0.8
 NO_CHANGE = "no small change of it gives another answer"
 """Why no change counts, if nothing went wrong."""
 
+TIME_IS_UP = "the time was up"
+"""Why a layer of evidence is not complete. A later run may complete it, and has more time for that."""
+
+MORE_TIME = 10
+"""How many times as long a layer may take in such a run."""
+
+TOO_SLOW = f"the function is too slow: the time was up, although it was {MORE_TIME} times as much as usual"
+"""Why it is not complete then."""
+
 ZONE = "the same instants in another time zone"
 """The name of an invariant. It may matter, because it moves the limits of days."""
 
@@ -219,7 +229,9 @@ class Strength(Record):
     it. `ended` says why not all were tried, or why there are none; "" if there is nothing to say. `dependences` say
     what else than its inputs the code reads, `relations` whether changes of the data that should not matter do. `added`
     are tests that were added because changes were not noticed; `dropped` are the sentences of tests that were not
-    added, because they fail on the function. `note` says why no tests were added although some were wanted.
+    added, because they fail on the function. `note` says why no tests were added although some were wanted. `effort` is
+    the effort with which it was examined, "" in older records. `cut` names other layers that had too little
+    time. A later run completes what the time has cut, unless it has already had several times as much (`is_final`).
     """
 
     changes: tuple[CodeChange, ...] = ()
@@ -229,6 +241,21 @@ class Strength(Record):
     added: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
     note: str = ""
+    effort: _Shown = ""
+    cut: tuple[_Shown, ...] = ()
+    is_final: bool = False
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether a later run may complete it."""
+        return not self.is_final and (bool(self.cut) or self.ended == TIME_IS_UP)
+
+    def is_less_than(self, other: Strength) -> bool:
+        """Whether another run found out more."""
+        found = len(self.changes), len(other.changes)
+        return found[0] < found[1] or (
+            found[0] == found[1] and (self.is_cut or self.effort != other.effort) and not other.is_cut
+        )
 
     @property
     def is_weak(self) -> bool:
@@ -255,6 +282,84 @@ class Strength(Record):
     def wrong_plan(self) -> tuple[Invariant, ...]:
         """What only the plan says of the answer, and two solutions that agree do not keep."""
         return tuple(one for one in self.relations if one.demanded_by == "nobody")
+
+
+# Rows: which rows of the sample a function used, and why it left others out
+
+MOST_REASONS = 5
+"""Reasons in one line."""
+
+
+class RowStep(Record):
+    """A step that changes the number of rows, in this `line` of the function: `before`, `after`.
+
+    `reason` says which rows are left out ("with status cancelled"), or is a sentence about a join or about rows that
+    become more; "" if it is not known. `table` is the input, if there are several. Of groups, `of_groups` is true.
+    `by_value` is true if the values of a row decide alone, so that the share may be compared with that of other data.
+    """
+
+    line: Count
+    table: _Shown = ""
+    before: Count = 0
+    after: Count = 0
+    reason: _Shown = ""
+    of_groups: bool = False
+    by_value: bool = False
+
+    @property
+    def words(self) -> str:
+        """The step in a few words, such as `118 with status cancelled`."""
+        if not self.reason:
+            return f"{'groups' if self.of_groups else 'rows'} after line {self.line}: {self.after:,}"
+        if self.after >= self.before:
+            return self.reason
+        of = f" of {self.before:,} groups" if self.of_groups else ""
+        return f"{self.before - self.after:,}{of} {self.reason}"
+
+
+class RowsUsed(Record):
+    """Which rows of the sample a function used: `used` of those `before`.
+
+    It is counted in a run of an instrumented copy. `after_line` is the line up to which the rows could be followed; 0
+    if that is the end. `output` is the output that has these rows, if another one may have others. `assumptions` are
+    those of the plan of which it is certain how many rows they leave out, with that number.
+    """
+
+    table: _Shown = ""
+    before: Count
+    used: Count
+    after_line: Count = 0
+    output: _Shown = ""
+    steps: tuple[RowStep, ...] = ()
+    assumptions: Mapping[str, int] = {}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.line!r})"
+
+    def __str__(self) -> str:
+        return self.line
+
+    @property
+    def line(self) -> str:
+        """`4,200 rows → 3,961 used; 118 with status cancelled, 64 where country is missing`."""
+        of, output = (f" of {self.table}" if self.table else ""), f" for {self.output}" if self.output else ""
+        rows = f"{self.before:,} row{'' if self.before == 1 else 's'}{of}"
+        drops_first = sorted(self.steps, key=lambda step: step.after >= step.before)
+        reasons = [f"{step.table}: {step.words}" if self._is_other(step) else step.words for step in drops_first]
+        dropping = [step for step in self.steps if step.after != step.before and not self._is_other(step)]
+        if self.after_line:
+            head = f"{rows} → {self.used:,} after line {self.after_line}{output}"
+        elif self.used == self.before and all(step.of_groups for step in dropping):
+            head = f"none of {rows} left out{output}"
+        else:
+            head = f"{rows} → {self.used:,} used{output}"
+        more = len(reasons) - MOST_REASONS
+        shown = [*reasons[:MOST_REASONS], *([f"and {more} more"] if more > 0 else [])]
+        return f"{head}; {', '.join(shown)}" if shown else head
+
+    def _is_other(self, step: RowStep) -> bool:
+        """Whether a step is about a table that is joined to this one."""
+        return step.table not in ("", self.table)
 
 
 # Tests, checks, earlier versions and the second opinion
@@ -306,7 +411,8 @@ class Evidence(Record):
     `acceptance` has the outcomes of the user's examples, tests and checks, in this order. Only the user changes these.
     `remarks` say which outputs on the sample are empty, all missing or constant; they do not fail it. `strength` says
     what the tests are worth; None if that was not examined. `costs` say what each layer took: the tests, the second
-    opinion, and those that need no model; of a function that was examined before, what they took then.
+    opinion, and those that need no model; of a function that was examined before, what they took then. `rows_used` says
+    which rows of the sample were used; None if that is not known.
     """
 
     acceptance: tuple[CheckOutcome, ...] = ()
@@ -317,6 +423,7 @@ class Evidence(Record):
     remarks: tuple[str, ...] = ()
     strength: Strength | None = None
     costs: tuple[LayerCost, ...] = ()
+    rows_used: RowsUsed | None = None
 
     @property
     def conditions(self) -> tuple[CheckOutcome, ...]:
@@ -406,7 +513,8 @@ class SecondOpinion(Record):
     derived independently from the request and the plan; `confirms` says which of the two has it. `tests` are the tests
     that were made from it, and that the function has passed since. If the second one has the derived output and the
     function was not changed, `stays` says why. `unanswered` are the questions without an answer; the next run asks them
-    again. `usage` is part of the report's.
+    again. `cut` says whether the time was up, so that a later run completes the comparison. `usage` is part of the
+    report's.
     """
 
     state: Literal["agree", "differ", "not compared", "none", "running"] = "none"
@@ -426,4 +534,5 @@ class SecondOpinion(Record):
     tests: tuple[str, ...] = ()
     stays: str = ""
     unanswered: tuple[str, ...] = ()
+    cut: bool = False
     usage: Usage = Usage()

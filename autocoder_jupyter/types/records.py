@@ -45,10 +45,9 @@ class Stage:
     """One stage.
 
     Args:
-        label: its name in the list of stages.
+        label: its name in the list of stages, and on its tab while it runs.
         doing: the title of a card while it runs.
-        heading: stands above what is shown of it while it runs.
-        live: what is shown there.
+        live: what its tab shows.
         note: the sentence, for `live="note"`.
         finds: what it finds out. It is marked as failed if a test or a condition fails.
         asks: completes "the model must be asked …"; "" if it asks no model.
@@ -60,7 +59,6 @@ class Stage:
 
     label: str
     doing: str
-    heading: str
     live: Live = "answer"
     note: str = ""
     finds: Literal["tests", "conditions"] | None = None
@@ -75,14 +73,12 @@ STAGES: dict[StageName, Stage] = {
     "plan": Stage(
         "Plan",
         doing="Planning",
-        heading="The plan, as the model writes it",
         asks="to plan the function",
         is_writing=True,
     ),
     "code": Stage(
         "Code",
         doing="Writing code and tests",
-        heading="The code, as the model writes it",
         asks="to write the code",
         is_writing=True,
         has_agent=True,
@@ -90,16 +86,14 @@ STAGES: dict[StageName, Stage] = {
     "tests": Stage(
         "Tests",
         doing="Writing code and tests",
-        heading="The tests, as the model writes them",
         asks="to write the tests",
         is_writing=True,
     ),
-    "environment": Stage("Environment", doing="Preparing the sandbox", heading="The sandbox", live="log"),
-    "run": Stage("Run", doing="Running the tests", heading="The tests", live="tests", finds="tests"),
+    "environment": Stage("Environment", doing="Preparing the sandbox", live="log"),
+    "run": Stage("Run", doing="Running the tests", live="tests", finds="tests"),
     "verify": Stage(
         "Verify",
         doing="Verifying",
-        heading="The checks",
         live="note",
         note="Running the function on the sample again, then the checks.",
         finds="conditions",
@@ -107,7 +101,6 @@ STAGES: dict[StageName, Stage] = {
     "second": Stage(
         "Second opinion",
         doing="Getting a second opinion",
-        heading="The second opinion, as the model writes it",
         asks="for a second opinion",
         is_optional=True,
         runs_beside=True,
@@ -115,14 +108,12 @@ STAGES: dict[StageName, Stage] = {
     "diagnose": Stage(
         "Diagnose",
         doing="Diagnosing the failure",
-        heading="The diagnosis, as the model writes it",
         asks="why tests fail",
         is_optional=True,
     ),
     "fix": Stage(
         "Fix",
         doing="Fixing",
-        heading="The fix, as the model writes it",
         asks="to fix failures",
         is_optional=True,
         has_agent=True,

@@ -97,6 +97,8 @@ class Report(Record):
     `run_id` is the id of the version, the folder of its run; `request_key` is the key of its request and of the schemas
     of its samples, `parent` the version that it was made from ("" for none), `change` the reason for it, in one line.
     `written_by` is the model that wrote the code last; "" in old reports.
+    `verified_with` are the versions with which it was verified: of Python, pandas, numpy, pyarrow, the packages of the
+    function and this package; empty in old reports.
     `kept` is None for a function that was made in this run. For an existing function that was verified again, it
     describes the data: "5,061 rows".
     `sandbox_tier` is the tier of the sandbox, one of `tiers.TIERS`; None in old reports.
@@ -138,6 +140,7 @@ class Report(Record):
     detected_system_packages: tuple[str, ...] = ()
     lock: tuple[str, ...] = ()
     python_version: tuple[int, int] | None = None
+    verified_with: dict[str, str] = Field(default_factory=dict, max_length=300)
     image: str | None = None
     sandbox: str | None = None
     sandbox_tier: str | None = None
@@ -166,6 +169,12 @@ class Report(Record):
     def pins(self) -> tuple[str, ...]:
         """The exact versions of `lock` (`pandas==3.1.1`), without the hashes of their files."""
         return tuple(line.partition(" ")[0] for line in self.lock)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether a later run may complete its evidence, because the time was up."""
+        strength, opinion = self.evidence.strength, self.second_opinion
+        return (strength is not None and strength.is_cut) or (opinion is not None and opinion.cut)
 
     @property
     def total_input_tokens(self) -> int:

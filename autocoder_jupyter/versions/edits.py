@@ -89,10 +89,10 @@ class TopFiles:
         home = f"{self.versions.root.name}/{self.versions.name}"
         if not is_moved(self._files, home):
             return  # a folder of an earlier layout is not changed before a version is written
-        with contextlib.suppress(OSError):
-            write_git_file(self._files, home)
         known, named = self.versions.all(), self.named()
         current = self.versions.last_good()
+        with contextlib.suppress(OSError):
+            write_git_file(self._files, home)
         wanted = sources_of(current.report) if current is not None else {}
         for name in (CODE_FILE, TESTS_FILE):
             if current is not None and self.edited(current, name):

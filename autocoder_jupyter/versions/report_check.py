@@ -95,6 +95,7 @@ def _wrong(report: Report) -> Iterator[tuple[str, str]]:
     words += [("the model", report.written_by), *(("a difference of the data", words) for words in report.drift)]
     words += [("a renamed column", name) for pair in report.renames.items() for name in pair]
     words += [("what it was verified on", report.kept or "")]
+    words += [("a version of a package", text) for pair in report.verified_with.items() for text in pair]
     words += [("a model", exchange.model) for exchange in report.conversation_history]
     words += [("a system package", name) for name in report.detected_system_packages]
     if report.trace is not None:

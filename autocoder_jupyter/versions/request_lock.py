@@ -149,29 +149,32 @@ PATIENCE = LockPatience()
 
 @contextlib.asynccontextmanager
 async def hold_lock(
-    lock: Path, on_wait: Callable[[], object], *, patience: LockPatience = PATIENCE
+    lock: Path, on_wait: Callable[[str], object], *, patience: LockPatience = PATIENCE
 ) -> AsyncIterator[bool]:
     """Hold the lock of a request; wait until no other process holds it. Gives whether it is held.
 
-    If the file system has no locks, or the file cannot be opened, there is no lock and no wait.
+    If the file system has no locks, or the file cannot be opened, there is no lock and no wait. `on_wait` gets what is
+    waited for, in a sentence, when that changes, and "" when the wait is over.
 
     Raises:
         RequestInUse: the holder is stopped, or shows no sign of life.
     """
     descriptor = _opened(lock)
-    has_reported, silence = False, Silence()
+    told, silence = "", Silence()
     try:
         while descriptor is not None and not _is_taken(descriptor):
             silent = silence.seconds(descriptor)
             if os.fstat(descriptor).st_nlink and not _is_abandoned(lock, descriptor, silent):
-                if not has_reported:
-                    on_wait()
-                    has_reported = True
+                if (words := waiting_words(Holder.read(descriptor))) != told:
+                    on_wait(words)
+                    told = words
                 _require_life(lock, descriptor, silent, patience)
                 await asyncio.sleep(POLL_SECONDS)
             else:  # it was removed meanwhile; another process locks the file that has its name now
                 os.close(descriptor)
                 descriptor = _opened(lock)
+        if told:
+            on_wait("")
         if descriptor is None:
             yield False
             return
@@ -246,18 +249,13 @@ def _require_life(lock: Path, descriptor: int, silent: float, patience: LockPati
     )
 
 
-def holder_words(lock: Path) -> str:
-    """The process that holds a lock, in brackets; "" if that is unknown or this process."""
-    descriptor = _opened(lock)
-    if descriptor is None:
-        return ""
-    try:
-        holder = Holder.read(descriptor)
-    finally:
-        os.close(descriptor)
-    if holder is None or holder.is_this_process:
-        return ""
-    return f" (process {holder.pid}{', which is stopped' if holder.state == 'stopped' else ''})"
+def waiting_words(holder: Holder | None) -> str:
+    """What a run waits for, in a sentence: another kernel, or an earlier run of this process."""
+    if holder is not None and holder.is_this_process:
+        return "Your earlier run of this request has not ended yet. This one waits for that, and uses what it recorded."
+    stopped = ", which is stopped" if holder is not None and holder.state == "stopped" else ""
+    who = f" (process {holder.pid}{stopped})" if holder is not None else ""
+    return f"Another kernel{who} works on the same request. This one waits for it, and uses what it records."
 
 
 def lock_of(cache: Path, root: Path, name: str, request_key: str) -> Path:

@@ -11,12 +11,13 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
-from autocoder_jupyter.errors import writing
+from autocoder_jupyter.errors import InvalidRequest, writing
+from autocoder_jupyter.trust.formats import require_known, stamp
 from autocoder_jupyter.trust.seals import is_sealed
 from autocoder_jupyter.types import Report
 from autocoder_jupyter.untrusted.folder import Folder
@@ -55,16 +56,30 @@ class Choice:
 
     @classmethod
     def read(cls, files: Folder, home: str) -> Choice:
-        """The choice in a folder of versions; empty if the file is missing or cannot be read."""
+        """The choice in a folder of versions; empty if there is no file that may be read.
+
+        Raises:
+            InvalidRequest: the file is damaged. Without it, another version could count than the user chose.
+            WrittenLater: a later version of this package wrote it.
+        """
+        what = f"{CHOICE_FILE} of {PurePosixPath(home).name}"
         try:
-            recorded = _ChoiceFile.model_validate(parse(files.read_bytes(f"{home}/{CHOICE_FILE}", _CHOICE_BYTES)))
-        except (OSError, ValueError, ValidationError):
+            content = parse(files.read_bytes(f"{home}/{CHOICE_FILE}", _CHOICE_BYTES))
+            require_known(content, what)
+            recorded = _ChoiceFile.model_validate(content)
+        except OSError:
             return cls()
+        except ValueError:
+            raise InvalidRequest(
+                f"{what} is damaged.",
+                why="It says which version you pinned or restored. A merge may have left a conflict in it.",
+                hint="Mend the file, or remove it: then the newest good version counts.",
+            ) from None
         return cls(recorded.pinned, recorded.chosen)
 
     def write(self, files: Folder, home: str) -> None:
         """Write the file."""
-        record = {"pinned": self.pinned, "chosen": dict(sorted(self.chosen.items()))}
+        record = {**stamp(), "pinned": self.pinned, "chosen": dict(sorted(self.chosen.items()))}
         with writing("The choice of a version", files.root / home / CHOICE_FILE):
             files.write(f"{home}/{CHOICE_FILE}", (json.dumps(record, indent=1) + "\n").encode())
 
@@ -246,7 +261,7 @@ TOTAL_BYTES = 64 * 2**20
 """The maximum bytes of reports that are read for one name. Further reports are skipped."""
 
 UNRECORDED = "0"
-"""The number of a run that is not kept (`--cache disable`): only the questions to the model are recorded."""
+"""The number of a run that is not kept (`cache = "disable"`): only the questions to the model are recorded."""
 
 
 @dataclass(frozen=True)
@@ -286,13 +301,19 @@ class Versions:
         self._home = home_of(root.name, name)
 
     def all(self) -> list[Version]:
-        """The finished versions, in the order in which they began. Those that cannot be read are left out."""
+        """The finished versions, in the order in which they began. Those that cannot be read are left out.
+
+        Raises:
+            WrittenLater: a later version of this package wrote one. It may be the one that counts, so none is used.
+        """
         found, left = [], TOTAL_BYTES
         for version in self.folders() if self.name.isidentifier() and not hides(self.name) else ():
             with contextlib.suppress(OSError, ValueError, OverflowError):  # a date can be out of range
                 content = self._files.read_bytes(self.path(version, "report.json"), limit=left)
                 left -= len(content)
-                report = Report.model_validate(parse(content))
+                record = parse(content)
+                require_known(record, f"Version {version} of {self.name}")
+                report = Report.model_validate(record)
                 check_report(report)
                 report = report.model_copy(update={"name": self.name, "run_id": version})  # its folder says
                 began = report.started.astimezone().timestamp() if report.started else 0.0
@@ -327,9 +348,14 @@ class Versions:
         return sorted(open_ones, key=lambda version: self._files.changed(self.path(version, "request.json")))
 
     def request(self, version: str) -> dict[str, Any]:
-        """The recorded request of a version; empty if it cannot be read."""
+        """The recorded request of a version; empty if it cannot be read.
+
+        Raises:
+            WrittenLater: a later version of this package wrote it.
+        """
         with contextlib.suppress(OSError, ValueError):
             record = parse(self._files.read_bytes(file_path(self._files, self._home, version, "request.json")))
+            require_known(record, f"The request of {self.name}")
             if isinstance(record, dict):
                 return record
         return {}
@@ -423,7 +449,9 @@ class Versions:
 
         Raises:
             InvalidRequest: something of that name is there, or the folder cannot be written.
+            WrittenLater: a later version of this package wrote one of its records.
         """
+        self._require_known()
         with writing(f"{self.name} under its new name", self.root / name):
             self._files.rename(self._home, name)
 
@@ -432,7 +460,9 @@ class Versions:
 
         Raises:
             InvalidRequest: the folder cannot be written.
+            WrittenLater: a later version of this package wrote one of the function's records.
         """
+        self._require_known()
         with writing("What is left without that version", self.root / self.name):
             release(self._files, self._home, version)
             self._files.remove(self.path(version))
@@ -447,6 +477,11 @@ class Versions:
         """
         with writing("The folder without that function", self.root):
             self._files.remove(self._home)
+
+    def _require_known(self) -> None:
+        """Require that all records are known before the first file changes."""
+        self.all()
+        _ = self.choice
 
     def made(self, request_key: str, version: str) -> None:
         """Register a new good version. An earlier choice for its request no longer counts."""

@@ -14,7 +14,8 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from autocoder_jupyter.redaction.messages import redacted_record
-from autocoder_jupyter.trust.permissions import own_folder
+from autocoder_jupyter.trust.formats import is_later, stamp
+from autocoder_jupyter.trust.own_files import own_folder
 from autocoder_jupyter.trust.seals import is_sealed, key_problem, sealed
 from autocoder_jupyter.types import Evidence, Report, SecondOpinion
 from autocoder_jupyter.untrusted.folder import Folder
@@ -43,12 +44,17 @@ GATHERED = frozenset(
         "detected_system_packages",
         "lock",
         "python_version",
+        "verified_with",
         "image",
         "sandbox",
         "sandbox_tier",
     }
 )
 """The fields of a report that the run fills in that verifies a recorded function."""
+
+
+_OWN = frozenset({"evidence", "second_opinion"})
+"""What a later run adds to a record of this user."""
 
 
 def shown(versions: Versions, version: Version) -> tuple[RecordedState, Report]:
@@ -65,15 +71,23 @@ def shown(versions: Versions, version: Version) -> tuple[RecordedState, Report]:
         return "not_verified", unverified(report, f"{changed[0]} is not as it was tested. {way}")
     if not found:
         return "ready", report
-    fields = {field: value for field, value in found.items() if field in GATHERED}
-    read = Report.model_validate({"name": name, "run_id": version.id, "prompt": "", "success": True, **fields})
     own = report if _is_own(found) else without_evidence(report)
-    return "ready", own.model_copy(update={field: value for field, value in read if field in fields})
+    return "ready", _with_found(own, {field: value for field, value in found.items() if field in GATHERED | _OWN})
+
+
+def _with_found(report: Report, fields: Mapping[str, Any]) -> Report:
+    """A report with other values of these fields, which are JSON."""
+    empty = {"name": report.name, "run_id": report.run_id, "prompt": "", "success": True}
+    read = Report.model_validate({**empty, **fields})
+    return report.model_copy(update={field: value for field, value in read if field in fields})
 
 
 def without_others_evidence(versions: Versions, version: Version) -> Report:
     """The report as recorded if this user's run wrote it; otherwise without its evidence."""
-    return version.report if _is_own(_found(versions, version)) else without_evidence(version.report)
+    found = _found(versions, version)
+    if found is None or not _is_own(found):
+        return without_evidence(version.report)
+    return _with_found(version.report, {"second_opinion": found["second_opinion"]} if "second_opinion" in found else {})
 
 
 def unverified(report: Report, why: str = "") -> Report:
@@ -98,21 +112,31 @@ def without_evidence(report: Report) -> Report:
 
 
 def _not_compared(opinion: SecondOpinion | None) -> SecondOpinion | None:
-    """A second opinion without what it confirms. Where it differs, it still shows how else the request can be read."""
+    """A second opinion without what it confirms. Where it differs, it still shows how else the request can be read.
+
+    It is not completed either: the code that it names could be the function itself, which agrees with itself. Nor does
+    it make this user pay for a question that it says had no answer.
+    """
     if opinion is None or opinion.state != "agree":
-        return opinion.model_copy(update={"confirms": ""}) if opinion else None
+        return opinion.model_copy(update={"confirms": "", "cut": False, "unanswered": ()}) if opinion else None
     return SecondOpinion(note="The record names a second solution, which was not compared here.", code=opinion.code)
 
 
 def keep_evidence(versions: Versions, version: Version, report: Report) -> None:
-    """Keep the evidence of a run that verified a recorded function, if it is the first one here, or the first to find
-    out what the tests are worth.
+    """Keep the evidence of a run that verified a recorded function, if it is the first one here, the first to find
+    out what the tests are worth or which rows are used, or if it completes what the time had cut.
     """
     found, (state, before) = _found(versions, version), shown(versions, version)
-    is_more = report.evidence.strength is not None and before.evidence.strength is None
-    if version.digest and (found is None or (state == "ready" and is_more)):
+    strength, earlier, opinion = report.evidence.strength, before.evidence.strength, before.second_opinion
+    is_more = strength is not None and (earlier is None or (earlier != strength and earlier.is_less_than(strength)))
+    is_more |= report.evidence.rows_used is not None and before.evidence.rows_used is None
+    now = report.second_opinion
+    completes = opinion is not None and opinion.cut and now is not None and not now.cut
+    if version.digest and (found is None or (state == "ready" and (is_more or completes))):
         fields = {"evidence"} if _is_own(found) else set(GATHERED)
-        _keep(versions, version, redacted_record(report.model_dump(mode="json", include=fields)))
+        fields |= _OWN if completes else set()
+        kept = dict(found or {}) if _is_own(found) else {}
+        _keep(versions, version, kept | redacted_record(report.model_dump(mode="json", include=fields)))
 
 
 def rename(versions: Versions, name: str) -> Versions:
@@ -147,21 +171,24 @@ def _found(versions: Versions, version: Version) -> Mapping[str, Any] | None:
     place, path = _place(versions, version)
     with contextlib.suppress(OSError, ValueError):
         content = _unwritten.get(path) or Folder(own_folder()).read_bytes(path, FILE_BYTES)
-        if is_sealed(content, *place):
-            return dict(parse(content)["found"])
+        if is_sealed(content, *place) and not is_later(record := parse(content)):
+            return dict(record["found"])
     return {} if version.is_sealed else None
 
 
 def _is_own(found: Mapping[str, Any] | None) -> bool:
     """Whether a run of this user wrote the record, also if it was renamed: then a later run adds its evidence only."""
-    return found is not None and found.keys() <= {"evidence"}
+    return found is not None and found.keys() <= _OWN
 
 
 def _keep(versions: Versions, version: Version, found: Mapping[str, Any]) -> None:
     place, path = _place(versions, version)
-    content = sealed({"found": dict(found)}, *place).encode()
+    content, files = sealed({**stamp(), "found": dict(found)}, *place).encode(), Folder(own_folder())
+    with contextlib.suppress(OSError, ValueError):
+        if is_later(parse(files.read_bytes(path, FILE_BYTES))):
+            return  # that of a later version of this package
     try:
-        Folder(own_folder()).write(path, content)
+        files.write(path, content)
     except OSError:
         _unwritten[path] = content
 

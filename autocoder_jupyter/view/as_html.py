@@ -110,7 +110,7 @@ def _block(block: Block) -> Html:
             shown = (element("span", pieces_html(entry.pieces)) for entry in block.lines)
             return element("div", join(*shown, between=" "), look="beside") if block.lines else EMPTY
         case Bullets():
-            return markup.items(pieces_html(entry.pieces) for entry in block.lines)
+            return markup.items(filter(None, (pieces_html(entry.pieces) for entry in block.lines)))
         case Group():
             return element("div", markup.muted(block.heading), blocks_html(block.blocks))
         case Source():
@@ -251,13 +251,14 @@ def _source(block: Source) -> Html:
 
 def _offer(offer: Offer) -> Html:
     source = element("span", escape(offer.cell), data_autocode_source="", look="hidden")
-    typed = element("span", markup.inline_code(offer.command), class_="autocode-words")
-    button = join(action("grant", offer.label), source)
-    shown = element("span", join(button, typed, markup.muted(offer.meaning), between=" "), data_autocode_block="")
+    words = join(markup.inline_code(offer.command), markup.muted(offer.meaning), between=" ")
+    button = join(action("grant", offer.label, offer.meaning), source)
+    typed = element("span", words, class_="autocode-words")
+    shown = element("span", join(button, typed, between=" "), data_autocode_block="")
     return element("div", shown)
 
 
-def action(kind: str, words: str) -> Html:
+def action(kind: str, words: str, tip: str = "") -> Html:
     """A hidden button that our lab extension shows: `copy`, `insert` or `grant`. It has a label and no text, so a host
     that removes buttons and keeps their text (GitHub) shows nothing.
     """
@@ -268,6 +269,7 @@ def action(kind: str, words: str) -> Html:
         data_autocode_action=kind,
         look="source-button",
         aria_label=words,
+        title=tip or None,
     )
 
 

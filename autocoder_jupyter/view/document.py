@@ -44,7 +44,15 @@ class Button:
     """
 
     label: str
-    kind: Literal["autocode-wish", "autocode-refine-cell", "autocode-option-cell"] = "autocode-wish"
+    kind: Literal[
+        "autocode-wish",
+        "autocode-refine-cell",
+        "autocode-option-cell",
+        "autocode-keep",
+        "autocode-reveal",
+        "autocode-call",
+        "autocode-edit",
+    ] = "autocode-wish"
     option: str = ""
 
 

@@ -9,6 +9,8 @@ export interface IOption {
   placeholder: string;
   help: string;
   repeatable: boolean;
+  /** Whether it is a former spelling: it is read, and not offered.*/
+  former: boolean;
 }
 
 /** A subcommand of `%autocode`. */

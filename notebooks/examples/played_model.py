@@ -43,7 +43,7 @@ class PlayedModel:
         return f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def withhold(self, what: str) -> None:
-        """Take forever over a question: `plan`, `code`, `tests`, or of an agent's `turn 3`."""
+        """Take forever over a question: `code`, `tests`, or of an agent's `turn 3`."""
         self._slow = what
         self._free.clear()
 

@@ -42,6 +42,11 @@ def test_each_example_of_the_page_runs(lend_kernel: LendKernel, tmp_path: Path) 
         assert shown.text.strip().startswith("DataDrift 1 ") and shown.text.strip().endswith(" 2")
         of_symbols = kernel.run("print(len(run.outputs()[0]) == len(tables) > 1)")
         assert of_symbols.text.strip() == "True", of_symbols.error
+        by_query = kernel.run(
+            "by = ['symbol', 'month']; mine = one(stocks).sort_values(by, ignore_index=True)\n"
+            "print(same[by].astype(str).equals(mine[by].astype(str)), (same.growth - mine.growth).abs().max() < 0.011)"
+        )
+        assert by_query.text.split() == ["True", "True"], (by_query.text, by_query.error)
         preview = kernel.run("%%autocode daily --dry-run\nThe number of @trades a day.")
         assert preview.status == "ok" and "came as a polars LazyFrame" in str(preview.displays)
         assert model.requests == []

@@ -243,7 +243,7 @@ def test_while_the_model_plans(stage: Stage) -> None:
 def test_while_code_and_tests_are_written_side_by_side(stage: Stage) -> None:
     stage.hold("code", "tests")
     job = stage.submit()
-    stage.model.wait_for_requests(3)
+    stage.model.wait_for_requests(2)
     cancelled(job)
     stage.model.wait_for_hang_ups(2, PATIENCE)
     only_idle_workers_are_left(stage)
@@ -294,7 +294,7 @@ def test_while_the_model_mends(stage: Stage) -> None:
     stage.says |= {"code": fenced(WRONG), "diagnose": DIAGNOSIS}
     stage.hold("fix_code")
     job = stage.submit()
-    stage.model.wait_for_requests(5)
+    stage.model.wait_for_requests(4)
     cancelled(job)
     stage.model.wait_for_hang_ups(1, PATIENCE)
     only_idle_workers_are_left(stage)

@@ -66,7 +66,7 @@ def test_the_played_model_finds_journals_of_both_layouts(tmp_path: Path, monkeyp
     for folder in (earlier, now):
         model = played_model.PlayedModel(folder)
         model.close()
-        assert {exchange["stage"] for _, exchange in model._answers} >= {"plan", "code", "tests"}
+        assert {exchange["stage"] for _, exchange in model._answers} >= {"code", "tests"}
 
 
 def journals(folder: Path) -> dict[str, bytes]:

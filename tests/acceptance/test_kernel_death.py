@@ -143,8 +143,8 @@ def test_killed_during_a_question_to_the_model(local_kernel: KernelSetup) -> Non
     local_kernel.says["code"] = Answer("…", hold=local_kernel.release)
     with local_kernel.kernel() as kernel:
         begin(kernel)
-        local_kernel.model.wait_for_requests(3)
-        # versions, plan, tests, environment
+        local_kernel.model.wait_for_requests(2)
+        # format, versions, tests, environment
         eventually(lambda: len(local_kernel.journal()) >= 4, local_kernel.journal, 30)
         eventually(lambda: has_a_worker(kernel), lambda: "no worker was started", 30)
         dead, processes = kernel.pid, family(kernel)
@@ -155,13 +155,12 @@ def test_killed_during_a_question_to_the_model(local_kernel: KernelSetup) -> Non
         local_kernel.model.wait_for_hang_ups(1)
         recorded = local_kernel.journal()
         assert [Exchange.model_validate(entry["exchange"]).stage for entry in recorded if "exchange" in entry] == [
-            "plan",
-            "tests",
+            "tests"
         ]
         local_kernel.says["code"] = fenced(CODE)
         begin(kernel)
         assert kernel.printed("growth.run()") == "140.0"
-        assert len(local_kernel.model.requests) == 3 + 1  # only questions without an answer are asked again
+        assert len(local_kernel.model.requests) == 2 + 1  # only questions without an answer are asked again
         assert local_kernel.journal()[: len(recorded)] == recorded
 
 
@@ -176,10 +175,10 @@ def test_killed_while_generated_code_runs(any_kernel: KernelSetup) -> None:
 
         assert_nothing_is_left(processes, dead)
         recorded = any_kernel.journal()
-        assert sum("exchange" in entry for entry in recorded) == 3
+        assert sum("exchange" in entry for entry in recorded) == 2
         begin(kernel)
         assert kernel.printed("growth.run()") == "140.0"
-        assert len(any_kernel.model.requests) == 3  # nothing is asked again, everything is run again
+        assert len(any_kernel.model.requests) == 2  # nothing is asked again, everything is run again
         assert any_kernel.journal()[: len(recorded)] == recorded
         assert (next(any_kernel.folder.glob(".autocode/growth/versions/*")) / "report.json").exists()
 

@@ -11,6 +11,7 @@ baseline is the same function in the measuring process.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import os
 import resource
@@ -24,6 +25,8 @@ from pathlib import Path
 from typing import Any
 
 ITEMS = 1_000
+AT_ONCE = 200
+AT_ONCE_SIZES = ("1k", "100k")
 CALLS = {"1k": 40, "100k": 25, "1M": 10}
 PAUSE_SECONDS = 0.05
 GOALS = {
@@ -77,7 +80,7 @@ def _measured_in(folder: str, sandbox: str) -> Figures:
 
 
 def measured(sandbox: str) -> Figures:
-    """Wall clock and processor time of each measurement, in milliseconds; of a map for each item."""
+    """Wall clock and processor time of each measurement, in milliseconds; of a map, and of calls at once, for each."""
     from tests.benchmarks import test_bench_run as bench
 
     root = Path(tempfile.mkdtemp())
@@ -90,10 +93,39 @@ def measured(sandbox: str) -> Figures:
         figures[f"plain {size}"] = _calls(partial(scope["run"], frame), count)
         for kind, reuse in (("fresh", False), ("reused", True)):
             figures[f"run {size} {kind}"] = _calls(partial(result.run, frame=frame, reuse=reuse), count)
+            if size in AT_ONCE_SIZES:
+                figures[f"at once {size} {kind}"] = _at_once(result, frame, reuse=reuse)
+                figures[f"at once {size} {kind}, kept"] = _at_once(result, frame, reuse=reuse, keep=True)
+        if size in AT_ONCE_SIZES:
+            figures[f"plain {size}, kept"] = _kept(partial(scope["run"], frame))
     frames = [bench.frame_of(1_000) for _ in range(ITEMS)]
     figures |= _maps("map", result, frames)
     bench.SOURCE = BY_ROW
     return figures | _maps("map by row", _result(bench, sandbox, Path(tempfile.mkdtemp())), frames)
+
+
+def _at_once(result: Any, frame: Any, *, reuse: bool, keep: bool = False) -> list[float]:
+    """A call of many that are made at once, as by a web server, which drops an answer when it is sent.
+
+    Memory for answers that are kept is new to the process. That alone takes as long as the call: see `_kept`.
+    """
+
+    async def one() -> Any:
+        answer = await result.run.aio(frame=frame, reuse=reuse)
+        return answer if keep else None
+
+    async def all_of_them() -> None:
+        await asyncio.gather(*(one() for _ in range(AT_ONCE)))
+
+    wall, processor = _timed(lambda: asyncio.run(all_of_them()))
+    return [wall / AT_ONCE, processor / AT_ONCE]
+
+
+def _kept(call: Callable[[], object]) -> list[float]:
+    """A call of many whose answers are kept."""
+    answers: list[object] = []
+    wall, processor = _timed(lambda: answers.extend(call() for _ in range(AT_ONCE)))
+    return [wall / AT_ONCE, processor / AT_ONCE]
 
 
 def _maps(name: str, result: Any, frames: list[Any]) -> Figures:

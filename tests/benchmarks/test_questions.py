@@ -13,7 +13,7 @@ from autocoder_jupyter.data.tokens import estimate_tokens
 from tests.questions import shared, texts_of_all_stages
 from tests.tables import mixed_table
 
-FIRST_ATTEMPT = ("plan", "code", "tests")
+FIRST_ATTEMPT = ("code", "tests")
 
 
 @pytest.mark.parametrize("columns", [5, 20, 179])
@@ -30,7 +30,7 @@ def test_share_of_the_questions_that_a_cache_can_serve(columns: int, capsys: pyt
         print(f"\n{columns} columns")
         for stage in asked:
             print(f"  {stage:9} {len(asked[stage]):6} characters {tokens[stage]:6} tokens, {served[stage]:6} shared")
-        _tell("plan, code, tests", FIRST_ATTEMPT, asked, tokens, served)
+        _tell("code, tests", FIRST_ATTEMPT, asked, tokens, served)
         _tell("with one mending", tuple(asked), asked, tokens, served)
     later = FIRST_ATTEMPT[1:]
     assert sum(served[stage] for stage in later) >= 0.8 * sum(tokens[stage] for stage in later)

@@ -7,8 +7,10 @@ Runs the recorded answers of a request of the quickstart over real HTTP, token b
 it. Everything else is real. Beside each time stand how long the model answered until then, and the difference, which
 is ours.
 
-    python -m tests.benchmarks.timeline [--speeds 50,100,300] [--kernels warm,typed,new] [--tree FOLDER] [--rounds 1]
-        [--in-turn]
+    python -m tests.benchmarks.timeline [--speeds 50,100,300] [--first-token 0] [--kernels warm,typed,new]
+        [--tree FOLDER] [--rounds 1] [--in-turn]
+
+`--first-token` is how many seconds a model thinks before each answer: 0.5 to 1.5 are usual, 10 for one that reasons.
 
 `--tree` is a clone of another version, which is run instead of this one; `--in-turn` answers one question after the
 other, as many models on a person's machine do. A `new` kernel has run nothing; in a `typed` one a person has begun to
@@ -45,7 +47,7 @@ KERNELS = ("warm", "typed", "new")
 PIECE = 8
 """Characters of a piece that arrives at once: two tokens."""
 
-NEEDED = {"first rows": ("plan", "code"), "verified": ("plan", "code", "tests", "constraints"), "ready": tuple(MARKERS)}
+NEEDED = {"first rows": ("code",), "verified": ("code", "tests", "constraints"), "ready": tuple(MARKERS)}
 """For each time the questions that must be answered before it."""
 
 LISTEN = """
@@ -81,11 +83,13 @@ class Speaker:
 
     Args:
         answers: the recorded answers by stage.
+        first_token: seconds before the first token of each answer.
         in_turn: answer one question after the other.
     """
 
-    def __init__(self, answers: Mapping[str, str], *, in_turn: bool = False) -> None:
+    def __init__(self, answers: Mapping[str, str], *, first_token: float = 0.0, in_turn: bool = False) -> None:
         self._answers = answers
+        self._first_token = first_token
         self._turn: AbstractContextManager[Any] = threading.Lock() if in_turn else nullcontext()
         self.speed = 1e6
         self.spoken: list[tuple[str, float, float]] = []
@@ -102,6 +106,7 @@ class Speaker:
         answer = Answer(self._answers[stage], piece=PIECE)
         asked = time.monotonic()
         with self._turn:
+            time.sleep(self._first_token)
             began = time.monotonic()
             yield head_of()
             for said, event in openai_events(request, answer, 1):
@@ -228,6 +233,7 @@ def close(ready: Opened) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--speeds", default="50,100,300", help="tokens a second")
+    parser.add_argument("--first-token", type=float, default=0.0, help="seconds before the first token of each answer")
     parser.add_argument("--kernels", default=",".join(KERNELS))
     parser.add_argument("--tree", type=Path, default=ROOT)
     parser.add_argument("--in-turn", action="store_true")
@@ -241,7 +247,7 @@ def main() -> None:
 
     # An installed package has its bytecode. Without it, a new kernel would compile for more than half a second.
     compileall.compile_dir(given.tree / "autocoder_jupyter", quiet=1)
-    speaker = Speaker(recorded(given.tree), in_turn=given.in_turn)
+    speaker = Speaker(recorded(given.tree), first_token=given.first_token, in_turn=given.in_turn)
     for _ in range(given.rounds):
         for kind in given.kernels.split(","):
             run_script(speaker, given.tree.resolve(), kind, [float(speed) for speed in given.speeds.split(",")], show)

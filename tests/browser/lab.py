@@ -150,6 +150,7 @@ class Lab:
         own = {f"JUPYTER_{kind}_DIR": str(self._state / kind.lower()) for kind in ("CONFIG", "DATA", "RUNTIME")}
         own["JUPYTERLAB_SETTINGS_DIR"] = str(self._state / "settings")
         own["JUPYTERLAB_WORKSPACES_DIR"] = str(self._state / "workspaces")
+        own["XDG_CONFIG_HOME"] = str(self._state / "user")  # the user's answers and permissions
         own["JUPYTER_PREFER_ENV_PATH"] = "0"  # another tree's extension may be installed in the environment
         own["PYTHONPATH"] = str(Path(autocoder_jupyter.__file__).parents[1])
         log = (self._state / "log").open("w")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+from tests.first_answers import joined
 from tests.runner import MARKERS
 from tests.scripted_model import Answer, prompt_of
 
@@ -215,8 +217,8 @@ def answer(request: dict[str, Any]) -> str:
     if "Ask first." in prompt:
         code, fix = UNKNOWN_PACKAGE, NO_PACKAGE
     return {
-        "plan": PLAN,
-        "code": fenced(code),
+        "plan": joined(PLAN, ""),
+        "code": joined(PLAN, fenced(code)),
         "tests": fenced(tests),
         "constraints": json.dumps(NO_CONSTRAINTS),
         "diagnose": json.dumps(diagnosis),
@@ -231,12 +233,26 @@ def slowly(stage_seconds: float) -> Callable[[dict[str, Any]], Answer]:
 
 
 def holding(*stages: str) -> tuple[Any, ...]:
-    """The usual answers, but those of these stages wait for an event. Returns the events, then the script."""
-    releases = {marker: threading.Event() for stage in stages for marker, name in STAGES.items() if name == stage}
+    """The usual answers, but those of these stages wait for an event. Returns the events, then the script.
+
+    Plan and code are one answer, which waits before the one and before the other.
+    """
+    releases = {stage: threading.Event() for stage in stages}
 
     def script(request: dict[str, Any]) -> Answer:
-        said = json.dumps(request["messages"])
-        held = next((release for marker, release in releases.items() if marker in said), None)
-        return Answer(answer(request), hold=held)
+        said, prompt = answer(request), prompt_of(request)
+        stage = next(stage for marker, stage in STAGES.items() if marker in prompt)
+        if stage != "code":
+            return Answer(said, hold=releases.get(stage))
+        return held_first(said, plan=releases.get("plan"), code=releases.get("code"))
 
     return *releases.values(), script
+
+
+def held_first(
+    text: str, *, plan: threading.Event | None = None, code: threading.Event | None = None, piece: int = 80
+) -> Answer:
+    """A first answer that stops in its plan and in its code until these events are set."""
+    end = text.rindex('"""\n', 0, text.index("def run(")) if '"""\n' in text else 0
+    within = Answer(text, piece=piece, then=code, then_after=end + 4 + (len(text) - end) // 2)
+    return replace(within, hold=plan, hold_after=end // 2) if plan else within

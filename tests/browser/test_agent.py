@@ -34,16 +34,19 @@ def test_what_an_agent_does_is_seen_on_the_card_and_in_the_inspector(notebook: O
         expect(card.get_by_text(words).first).to_be_visible()
     page.page.screenshot(path=ARTIFACTS / "agent_working.png")
     release.set()
-    wait_for_title(page, 2, "Ready, with changed tests")
+    wait_for_title(page, 2, "Ready, not fully checked")
     warning = "Tests changed by the agent since it first wrote them: test_growth_is_over_the_month_before"
-    for words in ("7 calls: Bash 4, Write 2, Edit 1; 4 safe, 2 intercepted, 1 denied; 1 failed", warning):
+    calls = "7 calls: Bash 4, Write 2, Edit 1; 4 safe, 2 intercepted, 1 denied; 1 failed"
+    for fold, words in (("Evidence", warning), ("History", calls)):
+        card.locator("summary", has_text=fold).click()
         expect(card.get_by_text(words)).to_be_visible()
     assert barriers(page, ".autocode-card") == []
     page.page.screenshot(path=ARTIFACTS / "agent_ready.png")
     page.run(3)
     output = inspect(page, 3)
-    open_tab(output, "Trace")
+    open_tab(output, "History")
     take_picture(output, "trace")
     output.get_by_label("Show").select_option(label="denied (1)")
-    wait_until_gone(output.locator(".autocode-inspector").get_by_text("data/sales.csv"))
-    expect(output.get_by_text("curl -s https://example.org/sales.csv")).to_be_visible()
+    wait_until_gone(output.locator(".autocode-inspector").get_by_text("ls data; head -3 data/sales.csv", exact=True))
+    denied = output.get_by_role("list", name="Calls of turn").get_by_text("curl -s https://example.org/sales.csv")
+    expect(denied).to_be_visible()

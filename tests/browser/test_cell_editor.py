@@ -46,10 +46,6 @@ def test_a_cell_is_written_with_completion_by_the_keyboard_alone(notebook: Open)
     flags = {
         "--sample",
         "--schema",
-        "--second-opinion",
-        "--skip-tests",
-        "--sandbox",
-        "--sandbox-minimum",
         "--share",
         "--split",
     }

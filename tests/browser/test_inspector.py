@@ -1,4 +1,4 @@
-"""A finished result in JupyterLab: used with the keyboard, run from its form, saved and opened again."""
+"""A finished result in JupyterLab: used with the keyboard, called with a frame that fits, saved and opened again."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tests.browser import scripts
 from tests.browser.conftest import ARTIFACTS, Open, Reply
 from tests.browser.lab import Lab, NotebookPage, expect
 from tests.browser.test_panel import barriers
+from tests.first_answers import joined
 from tests.scripted_model import prompt_of
 
 pytestmark = [
@@ -26,7 +27,8 @@ MENDED = f"{scripts.CELL} Mend it."
 
 OTHERS = """\
 sales_2025 = sales.assign(order_date=sales.order_date + pd.DateOffset(years=1)).head(500)
-customers = pd.DataFrame({"name": ["Jane"]})"""
+customers = pd.DataFrame({"name": ["Jane"]})
+del sales"""
 
 PICTURE_PLAN = {
     "description": "A picture of the revenue.",
@@ -76,8 +78,7 @@ def picture(request: dict[str, Any]) -> str:
     """The answers to a request for a figure."""
     stage = next(stage for marker, stage in scripts.STAGES.items() if marker in prompt_of(request))
     return {
-        "plan": json.dumps(PICTURE_PLAN),
-        "code": scripts.fenced(PICTURE_MODULE),
+        "code": joined(json.dumps(PICTURE_PLAN), scripts.fenced(PICTURE_MODULE)),
         "tests": scripts.fenced(PICTURE_TESTS),
     }[stage]
 
@@ -86,7 +87,7 @@ def inspect(page: NotebookPage, number: int) -> Any:
     """Run the cell, and wait until its output has tabs."""
     page.run(number)
     output = page.output(number)
-    output.get_by_role("tab", name="Function").wait_for(timeout=PATIENCE)
+    output.get_by_role("tab", name="Result and code").wait_for(timeout=PATIENCE)
     return output
 
 
@@ -114,29 +115,36 @@ def test_it_is_looked_through_by_keyboard_its_tabs_stay_in_place_and_hold_what_t
     output = inspect(page, 3)
     tabs = output.get_by_role("tablist")
     place, heights = place_in(tabs, output), []
-    output.get_by_role("tab", name="Function").focus()
+    output.get_by_role("tab", name="Result and code").focus()
     seen = {
-        "Evidence": "test_growth_is_over_the_month_before",
-        "Attempts": "diff() is divided by the revenue of the same month",
-        "Data": "Exactly what was sent",
-        "Conversation": "openai/scripted",
-        "Environment": "Landlock",
-        "Run": "growth.run()",
+        "Evidence": ("test_growth_is_over_the_month_before",),
+        "Sent": ("Exactly what was sent",),
+        "History": ("diff() is divided by the revenue of the same month", "Landlock"),
     }
-    for title, words in seen.items():
+    for title, found in seen.items():
         page.page.keyboard.press("ArrowRight")
         page.page.keyboard.press("Enter")
         output.get_by_role("tab", name=title, selected=True).wait_for()
-        output.get_by_text(words).locator("visible=true").first.wait_for()
+        for words in found:
+            output.get_by_text(words).locator("visible=true").first.wait_for()
         assert place_in(tabs, output) == place
         heights.append(output.bounding_box()["height"])
+        assert scrolled_inside(output) == []
     assert min(heights) < max(heights) / 2  # each is as high as its content
-    expect(output).to_contain_text("min_orders", use_inner_text=True)  # the form can be reached by Tab from its tab
-    page.page.keyboard.press("Tab")
-    assert page.page.evaluate("document.activeElement.tagName") == "SELECT"
+    output.locator("summary", has_text="Conversation").click()
+    output.get_by_text("openai/scripted").locator("visible=true").first.wait_for()
     compares_attempts_side_by_side(output)
     shows_the_profile_of_the_sample(output)
     is_read_in_both_themes_and_not_cut_on_a_narrow_page(page, output)
+
+
+def scrolled_inside(output: Any) -> list[str]:
+    """The parts of an inspector that scroll up and down by themselves."""
+    return output.locator(".autocode-inspector").evaluate(
+        """it => [...it.querySelectorAll('*')]
+            .filter(part => ['auto', 'scroll'].includes(getComputedStyle(part).overflowY))
+            .filter(part => part.scrollHeight > part.clientHeight + 1).map(part => part.outerHTML.slice(0, 200))"""
+    )
 
 
 def place_in(part: Any, output: Any) -> list[float]:
@@ -149,7 +157,7 @@ def place_in(part: Any, output: Any) -> list[float]:
 
 
 def compares_attempts_side_by_side(output: Any) -> None:
-    open_tab(output, "Attempts")
+    open_tab(output, "History")
     assert output.locator("del:visible").first.inner_text().startswith("diff")
     expect(output.locator("ins:visible").first).to_contain_text("pct_change", use_inner_text=True)
     output.get_by_label("Compare").select_option("attempt 2")
@@ -158,7 +166,7 @@ def compares_attempts_side_by_side(output: Any) -> None:
 
 def shows_the_profile_of_the_sample(output: Any) -> None:
     """It comes from the kernel when its tab is opened."""
-    open_tab(output, "Data")
+    open_tab(output, "Sent")
     output.get_by_text("order_date", exact=True).locator("visible=true").first.wait_for(timeout=PATIENCE)
     bars = output.locator('[role="img"]:visible')
     expect(bars).to_have_count(2)  # a number and a time
@@ -168,69 +176,37 @@ def shows_the_profile_of_the_sample(output: Any) -> None:
 def is_read_in_both_themes_and_not_cut_on_a_narrow_page(page: NotebookPage, output: Any) -> None:
     page.page.set_viewport_size({"width": 400, "height": 900})
     expect(page.page.locator("body")).to_have_js_property("clientWidth", 400)
-    for title in ("Attempts", "Data", "Run"):
+    for title in ("Result and code", "Evidence", "Sent", "History"):
         open_tab(output, title)
-        take_picture(output, title.lower())
+        take_picture(output, title.lower().replace(" ", "-"))
         assert barriers(page, ".autocode-inspector") == [], title
         shown = output.locator(".widget-html-content:visible").all()
         assert all(text.evaluate("it => it.clientWidth <= it.parentElement.clientWidth") for text in shown), title
 
 
-def test_it_runs_on_another_frame_and_says_the_line_that_does_the_same(notebook: Open) -> None:
-    page = notebook(MENDED, OTHERS, "growth.wait();", "growth", "")
+def test_run_inserts_a_call_with_the_frame_that_fits_and_runs_it(notebook: Open) -> None:
+    page = notebook(MENDED, "growth.wait();", OTHERS, "growth")
     run_all(page, 1, 2, 3)
     output = inspect(page, 4)
-    open_tab(output, "Run")
-    expect(output.get_by_label("sales")).not_to_contain_text("customers", use_inner_text=True)
-    output.get_by_text("1 does not match").click()
-    output.get_by_text(re.compile("customers lacks 'order_date'")).wait_for()
-    output.get_by_label("sales").select_option(label="sales_2025 · 500 × 3")
-    count = output.get_by_label("min_orders")
-    count.fill("3")
-    count.press("Tab")
-    line = "growth.run(sales_2025, min_orders=3)"
-    output.locator("pre:visible", has_text=line).wait_for()
+    take_picture(output, "result")
     output.get_by_role("button", name="Run", exact=True).click()
-    output.get_by_text("2025-01-01").locator("visible=true").first.wait_for(timeout=PATIENCE)
-    output.get_by_text(re.compile("Done after")).wait_for()
-    take_picture(output, "run")
-    output.get_by_role("button", name="Insert as a cell").locator("visible=true").click()
-    expect(page.cell(5)).to_contain_text(line, use_inner_text=True)
+    expect(page.cell(2)).to_contain_text("growth.run(sales_2025)", use_inner_text=True)
+    page.output(2).get_by_text("2025-01-01").locator("visible=true").first.wait_for(timeout=PATIENCE)
 
 
 def test_a_figure_is_a_picture_with_a_link_that_saves_it(notebook: Open, reply: Reply) -> None:
     reply(picture)
     cell = '%%autocode picture -o "chart: Figure" -o "rows: int"\nA picture of @sales.'
-    page = notebook(cell, "picture.wait();", "picture")
-    run_all(page, 1, 2)
-    output = inspect(page, 3)
-    open_tab(output, "Run")
-    output.get_by_role("button", name="Run", exact=True).click()
+    page = notebook(cell, "picture.wait();", "picture.run()")
+    run_all(page, 1, 2, 3)
+    output = page.output(3)
     shown = output.get_by_role("img", name="chart")
     shown.wait_for(timeout=PATIENCE)
     assert shown.evaluate("image => [image.naturalWidth, image.naturalHeight]") == [300, 150]
     with page.page.expect_download() as saved:
-        output.get_by_text("Save picture-chart.png").click()
-    assert saved.value.suggested_filename == "picture-chart.png"
+        output.get_by_text("Save outputs-chart.png").click()
+    assert saved.value.suggested_filename == "outputs-chart.png"
     take_picture(output, "figure")
-
-
-def test_a_call_can_be_cancelled_and_the_kernel_stays_free(notebook: Open, reply: Reply) -> None:
-    slow = PICTURE_MODULE.replace("    return Drawing(), len(sales)", "    import time\n    if len(sales) == 500:\n"
-                                  "        time.sleep(600)\n    return Drawing(), len(sales)")  # fmt: skip
-    reply(lambda request: picture(request).replace(PICTURE_MODULE, slow))
-    cell = '%%autocode picture -o "chart: Figure" -o "rows: int"\nA picture of @sales.'
-    page = notebook(cell, OTHERS, "picture.wait();", "picture", "1 + 1")
-    run_all(page, 1, 2, 3)
-    output = inspect(page, 4)
-    open_tab(output, "Run")
-    output.get_by_label("sales").select_option(label="sales_2025 · 500 × 3")
-    output.get_by_role("button", name="Run", exact=True).click()
-    output.get_by_text(re.compile(r"Running · 00:(?!00)")).wait_for(timeout=PATIENCE)
-    page.run(5)
-    page.output(5).get_by_text("2", exact=True).wait_for(timeout=PATIENCE)
-    output.get_by_role("button", name="Cancel").click()
-    output.get_by_text(re.compile("Cancelled after")).wait_for(timeout=PATIENCE)
 
 
 @pytest.mark.own_kernel
@@ -247,7 +223,8 @@ def test_a_saved_notebook_shows_the_static_form(notebook: Open, lab: Lab) -> Non
         form = again.output(number).locator(".autocode-result")
         form.wait_for(timeout=PATIENCE)
         expect(form).to_contain_text("6 of 6 tests passed", use_inner_text=True)
-        form.locator("summary", has_text="Attempts").first.click()
+        for part in ("History", "Attempts"):
+            form.locator("summary", has_text=part).first.click()
         form.get_by_text("diff() is divided by the revenue of the same month").locator("visible=true").wait_for()
     assert "model not found" not in again.page.content() and "Loading widget" not in again.page.content()
     take_picture(again.output(3), "static")

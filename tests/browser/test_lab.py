@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from typing import Any
 
@@ -21,7 +22,8 @@ PATIENCE = 60_000
 
 
 def wait_for_title(page: NotebookPage, number: int, title: str) -> None:
-    page.card(number).get_by_text(f"● {title}", exact=True).wait_for(timeout=PATIENCE)
+    """Wait for a title on a card; "Ready" is the beginning of three."""
+    page.card(number).get_by_text(re.compile(f"^● {title}(,|$)")).wait_for(timeout=PATIENCE)
 
 
 def wait_until_gone(found: Any) -> None:
@@ -77,7 +79,9 @@ def test_the_card_follows_the_stages_without_jumping_and_its_beat_stops_on_reque
     text = page.card(1).inner_text()
     assert "6 of 6 tests passed" in text
     assert "A month is the calendar month of order_date." in text
-    assert "two runs agree" in text and "revenue is never negative" in text
+    assert "your check" in text and "two runs agree" not in text
+    page.card(1).locator("summary", has_text="Evidence").click()
+    expect(page.card(1)).to_contain_text("revenue is never negative", use_inner_text=True)
 
 
 SLOW_TESTS = scripts.TESTS.replace("import pandas as pd\n", "import time\n\nimport pandas as pd\n", 1).replace(
@@ -87,18 +91,20 @@ SLOW_TESTS = scripts.TESTS.replace("import pandas as pd\n", "import time\n\nimpo
 """The fourth of six tests takes some seconds."""
 
 
-def in_the_middle_of(*stages: str) -> tuple[threading.Event, Any]:
-    """The usual answers, with slow tests. The answers of these stages stop in the middle until the event is set."""
-    release = threading.Event()
+def in_the_middle_of_all() -> tuple[threading.Event, threading.Event, Any]:
+    """The usual answers, with slow tests. The plan stops in its middle until the first event, code and tests until the
+    second."""
+    plan, release = threading.Event(), threading.Event()
 
     def script(request: dict[str, Any]) -> Answer:
         prompt = json.dumps(request["messages"])
         stage = next(name for marker, name in scripts.STAGES.items() if marker in prompt)
+        if stage == "code":
+            return scripts.held_first(scripts.answer(request), plan=plan, code=release, piece=20)
         text = scripts.fenced(SLOW_TESTS) if stage == "tests" else scripts.answer(request)
-        held = release if stage in stages else None
-        return Answer(text, hold=held, hold_after=len(text) // 2, piece=20)
+        return Answer(text, hold=release if stage == "tests" else None, hold_after=len(text) // 2, piece=20)
 
-    return release, script
+    return plan, release, script
 
 
 def pane(page: NotebookPage, number: int) -> Any:
@@ -128,25 +134,28 @@ def strip_shape(page: NotebookPage, number: int) -> dict[str, float]:
 
 
 def test_a_person_sees_the_model_write_and_every_test_report(notebook: Open, reply: Reply) -> None:
-    plan, script = in_the_middle_of("plan")
+    plan, release, script = in_the_middle_of_all()
     reply(script)
     page = notebook(scripts.CELL)
     page.run(1)
     live = pane(page, 1)
-    live.get_by_text("The plan, as the model writes it · ").wait_for(timeout=PATIENCE)
-    live.get_by_text("Add up revenue by calendar month").wait_for(timeout=PATIENCE)
-    before, scroll = strip_shape(page, 1), scrolled(page)
-    release, script = in_the_middle_of("code", "tests")
-    reply(script)
+    now = page.output(1).locator(".autocode-now")
+    now.get_by_text("Planning").wait_for(timeout=PATIENCE)
+    live.get_by_text("first day of the month").first.wait_for(timeout=PATIENCE)
+    before = strip_shape(page, 1)
     plan.set()
-    live.get_by_text("The code, as the model writes it · ").wait_for(timeout=PATIENCE)
-    live.get_by_text("run(sales=orders(m01=[40, 60]").wait_for(timeout=PATIENCE)
     live.get_by_text(".groupby(month)").wait_for(timeout=PATIENCE)
-    live.get_by_text("last update").wait_for(timeout=PATIENCE)  # and the clock goes on
+    now.get_by_text("Writing code and tests").wait_for(timeout=PATIENCE)
+    page.output(1).get_by_role("button", name="Tests", exact=True).click()
+    live.get_by_text("run(sales=orders(m01=[40, 60]").wait_for(timeout=PATIENCE)
+    expect(live.get_by_text(".groupby(month)")).to_be_hidden()
+    now.get_by_text("last update").wait_for(timeout=PATIENCE)  # and the clock goes on
     assert strip_shape(page, 1) == before
+    assert before["height"] < page.page.viewport_size["height"] / 3
     page.page.screenshot(path=ARTIFACTS / "card_writing.png")
+    scroll = scrolled(page)  # the notebook has brought the cell of the click into view
     release.set()
-    live.get_by_text("3 of 6 tests reported").wait_for(timeout=PATIENCE)
+    now.get_by_text("3 of 6 tests reported").wait_for(timeout=PATIENCE)
     shown = live.inner_text()
     assert "✓ test_each_month_has_one_row_in_order" in shown
     assert "◐ test_months_with_few_orders_are_skipped" in shown
@@ -168,14 +177,15 @@ def test_what_a_person_reads_further_down_stays_where_it_is(notebook: Open, repl
     assert page.output(1).bounding_box()["y"] + page.output(1).bounding_box()["height"] < 0
     before = page.cell(7).bounding_box()["y"]
     release.set()
-    page.card(1).get_by_text("● Ready", exact=True).wait_for(state="attached", timeout=PATIENCE)
+    page.card(1).get_by_text(re.compile("^● Ready")).wait_for(state="attached", timeout=PATIENCE)
     page.page.wait_for_timeout(1000)
     wait_until_gone(page.output(1).locator(".jupyter-widgets"))
     assert page.cell(7).bounding_box()["y"] == pytest.approx(before, abs=2)
 
 
 def test_notebook_7_shows_the_card_and_the_strip(notebook: Open, reply: Reply) -> None:
-    release, script = in_the_middle_of("code")
+    planned, release, script = in_the_middle_of_all()
+    planned.set()
     reply(script)
     page = notebook(f"{scripts.CELL} Ask first.", "growth.run()", view="notebooks")
     page.page.set_viewport_size({"width": 1100, "height": 1250})
@@ -185,14 +195,14 @@ def test_notebook_7_shows_the_card_and_the_strip(notebook: Open, reply: Reply) -
     page.page.screenshot(path=ARTIFACTS / "notebook_7_writing.png")
     release.set()
     wait_for_title(page, 1, "Waiting for approval")
-    pane(page, 1).get_by_text("· waiting for ").wait_for(timeout=PATIENCE)
+    page.output(1).locator(".autocode-now").get_by_text("· waiting for ").wait_for(timeout=PATIENCE)
     asking = strip_shape(page, 1)
     assert asking["pane"] > before["pane"]  # the buttons of the question stand between the card and the live part
     assert asking == {**before, "pane": asking["pane"]}
     page.page.screenshot(path=ARTIFACTS / "notebook_7_waiting.png")
     page.output(1).get_by_role("button", name="Decline").click()
     wait_for_title(page, 1, "Ready")
-    page.card(1).locator("summary", has_text="Log").click()
+    page.card(1).locator("summary", has_text="History").click()
     expect(page.card(1)).to_contain_text("declined: fiscalmonths", use_inner_text=True)
     wait_until_gone(page.output(1).locator(".jupyter-widgets"))
     page.run(2)
@@ -208,9 +218,9 @@ def test_what_a_person_opened_stays_open_while_the_model_writes(notebook: Open, 
     wait_for_title(page, 1, "Writing code and tests")
     page.card(1).get_by_text("✓ Tests").wait_for(timeout=PATIENCE)
     page.page.wait_for_timeout(500)  # the last update of that event
-    page.card(1).locator("summary", has_text="Plan").click()
+    page.card(1).locator("summary", has_text="Code").click()
     page.page.wait_for_timeout(2500)  # more than two ticks of the clock
-    expect(page.card(1).get_by_text("Add up revenue by calendar month")).to_be_visible()
+    expect(page.card(1).get_by_text("Revenue a month, its growth over the month before")).to_be_visible()
     release.set()
     wait_for_title(page, 1, "Ready")
 
@@ -236,7 +246,7 @@ def test_a_package_is_allowed_by_a_click(notebook: Open) -> None:
     page.run(1)
     wait_for_title(page, 1, "Waiting for approval")
     expect(page.card(1)).to_contain_text("May it install fiscalmonths?", use_inner_text=True)
-    expect(page.card(1).get_by_text("%autocode approve growth")).to_be_hidden()  # there are buttons
+    expect(page.card(1).get_by_text("%autocode reply growth yes")).to_be_hidden()  # there are buttons
     page.page.set_viewport_size({"width": 400, "height": 900})
     expect(page.page.locator("body")).to_have_js_property("clientWidth", 400)
     live, asked = page.output(1).locator(".autocode-live"), page.output(1).get_by_role("button", name="Approve")
@@ -246,7 +256,7 @@ def test_a_package_is_allowed_by_a_click(notebook: Open) -> None:
     assert barriers(page, ".jp-AutocodeFollowed", ".autocode-live", ".jupyter-button") == []
     asked.click()
     wait_for_title(page, 1, "Ready")
-    page.card(1).locator("summary", has_text="Log").click()
+    page.card(1).locator("summary", has_text="History").click()
     expect(page.card(1)).to_contain_text("approved: fiscalmonths", use_inner_text=True)
 
 

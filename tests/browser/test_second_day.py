@@ -10,7 +10,8 @@ import pytest
 from tests.browser import scripts
 from tests.browser.conftest import ARTIFACTS, Open, Reply
 from tests.browser.lab import expect
-from tests.browser.test_panel import barriers, in_focus, item, press_tab_until
+from tests.browser.test_panel import barriers, in_focus, press_tab_until, unfold
+from tests.first_answers import joined
 from tests.scripted_model import prompt_of
 
 pytestmark = [
@@ -47,13 +48,12 @@ def answer(request: dict[str, Any]) -> str:
         return json.dumps({"verdicts": []})
     stage = next(stage for marker, stage in scripts.STAGES.items() if marker in prompt)
     plan = json.loads(scripts.PLAN)
-    if "put up to three questions" in prompt:
-        return json.dumps({**plan, "questions": QUESTIONS})
+    if "up to three questions" in prompt:
+        return joined(json.dumps({**plan, "questions": QUESTIONS}), scripts.fenced(scripts.MODULE))
     if "<wishes>" in prompt:
         assumptions = [INSTEAD if line == ASSUMPTION else line for line in plan["assumptions"]]
         return {
-            "plan": json.dumps({**plan, "assumptions": assumptions}),
-            "code": scripts.fenced(MODULE),
+            "code": joined(json.dumps({**plan, "assumptions": assumptions}), scripts.fenced(MODULE)),
             "tests": scripts.fenced(FURTHER),
         }.get(stage) or scripts.answer(request)
     return scripts.answer(request)
@@ -99,15 +99,20 @@ def test_questions_are_answered_an_assumption_is_changed_and_an_edit_is_tested(n
 
     page.run(3)
     inspector = page.output(3)
-    inspector.get_by_role("tab", name="Edit").click(timeout=PATIENCE)
+    inspector.get_by_role("button", name="Edit", exact=True).click(timeout=PATIENCE)
     asked = len(model.requests)
-    code = inspector.locator("textarea").first
-    code.fill(MODULE.replace("grew most.", "grew most, by me."))
-    inspector.get_by_role("button", name="Re-test").click()
-    inspector.locator(".autocode-card").get_by_text("● Ready").wait_for(timeout=PATIENCE)
-    expect(inspector.locator(".autocode-card")).to_contain_text("edited by you", use_inner_text=True)
+    code = page.page.get_by_role("region", name="Code of growth")
+    code.locator(".cm-content").click()
+    keyboard.press("Control+Home")
+    keyboard.insert_text("# by me\n")
+    page.page.get_by_role("tab", name="growth – code").locator("..").locator(".jp-mod-dirty").wait_for(timeout=PATIENCE)
+    page.page.screenshot(path=ARTIFACTS / "second-day-editing.png")
+    page.page.get_by_role("button", name="Test it").click()
+    edited = page.card(2)
+    expect(edited).to_contain_text("edited by you", use_inner_text=True, timeout=PATIENCE)
+    edited.get_by_text("● Ready").wait_for(timeout=PATIENCE)
     assert len(model.requests) == asked
-    inspector.screenshot(path=ARTIFACTS / "second-day-edited.png")
+    page.page.screenshot(path=ARTIFACTS / "second-day-edited.png")
 
 
 def test_new_rows_keep_the_function_and_the_panel_restores_a_version(notebook: Open, reply: Reply) -> None:
@@ -129,7 +134,7 @@ def test_new_rows_keep_the_function_and_the_panel_restores_a_version(notebook: O
     page.run(4)
     page.card(4).get_by_text("● Ready").wait_for(timeout=PATIENCE)
     assert len(model.requests) > asked
-    versions = item(page, "daily").locator(".jp-AutocodePanel-versions")
+    versions = unfold(page, "daily").locator(".jp-AutocodePanel-versions")
     versions.locator("summary").click()
     versions.get_by_text("ready, current").wait_for(timeout=PATIENCE)
     assert barriers(page, ".jp-AutocodePanel") == []

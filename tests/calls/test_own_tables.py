@@ -23,7 +23,7 @@ from autocoder_jupyter.calls.binding import checked_value
 from autocoder_jupyter.calls.call import call
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.calls.options import CallOptions
-from autocoder_jupyter.data import capture, readers
+from autocoder_jupyter.data import capture, dialects, workbooks
 from autocoder_jupyter.data.files import describe_file
 from autocoder_jupyter.data.readers import read_table
 from autocoder_jupyter.data.shapes import shape_of
@@ -200,8 +200,8 @@ def test_a_workbook_that_unpacks_to_too_much_is_refused_before_it_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sheet: str, parts: dict[str, bytes], why: str
 ) -> None:
     path = workbook(tmp_path / "sales.xlsx", SHEET.format(sheet) if sheet else "", **parts)
-    monkeypatch.setattr(readers, "WORKBOOK_BYTES", 2 * 2**20)
-    monkeypatch.setattr(readers, "WORKBOOK_CELLS", 1_000)
+    monkeypatch.setattr(workbooks, "WORKBOOK_BYTES", 2 * 2**20)
+    monkeypatch.setattr(workbooks, "WORKBOOK_CELLS", 1_000)
     monkeypatch.setattr(pd, "read_excel", lambda *args, **more: pytest.fail("it was read"))
     with pytest.raises(InvalidRequest, match=r"sales\.xlsx cannot be read") as caught:
         read_table("sales", path, None)
@@ -412,7 +412,7 @@ def test_text_is_read_as_it_is_written(
 def test_compressed_text_that_becomes_very_large_is_not_read(
     give: Callable[..., pd.DataFrame], name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(readers, "_UNPACKED_BYTES", 2**20)
+    monkeypatch.setattr(dialects, "_UNPACKED_BYTES", 2**20)
     (tmp_path / name).write_bytes(gzip.compress(GERMAN.encode() + b" " * 2**22))
     with pytest.raises(InvalidRequest, match="it unpacks to more than 1 MiB"):
         give(tmp_path / name, READ)
@@ -431,6 +431,9 @@ def test_a_folder_is_one_table(give: Callable[..., pd.DataFrame], tmp_path: Path
         give(folder, READ)
     (folder / "c.csv").unlink()
     (folder / "_delta_log").mkdir()
+    with pytest.raises(InvalidRequest, match="days is a table of Delta"):
+        give(folder, READ)
+    (folder / "_delta_log").rename(folder / "more")
     with pytest.raises(InvalidRequest, match="only a folder of files is read as one table"):
         give(folder, READ)
 

@@ -170,3 +170,13 @@ def test_a_dict_that_contains_itself_is_refused() -> None:
     loop["self"] = loop
     with pytest.raises(Unencodable, match="contains itself"):
         encode(loop, "dict")
+
+
+def test_a_message_is_short_whatever_the_keys_are() -> None:
+    loop: dict[str, object] = {}
+    loop["k" * 1000] = loop
+    for value in (loop, {"k" * 10_000: [object()]}, {"a": {"b" * 300: {"c": object()}}}):
+        for given, name in ((value, "dict"), (pd.DataFrame({"a": [value]}), "DataFrame")):
+            with pytest.raises(Unencodable) as error:
+                encode(given, name)
+            assert len(str(error.value)) < 400, name

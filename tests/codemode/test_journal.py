@@ -251,7 +251,7 @@ def test_a_denial_is_replayed(ask: Ask) -> None:
 def test_the_record_is_json_lines_with_what_was_said_and_done(ask: Ask, shop: Shop, root: Path) -> None:
     ask(BOTH, shop.tools())
     kinds = [line["kind"] for line in lines(root)]
-    assert kinds == ["exchange", "clock", "block", "outcome", "begun", "outcome", "exchange"]
+    assert kinds == ["format", "exchange", "clock", "block", "outcome", "begun", "outcome", "exchange"]
     [sent] = root.glob("tools/tools-*/sent.json")
     assert len(json.loads(sent.read_text())["requests"]) == 2
 

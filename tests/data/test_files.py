@@ -213,6 +213,11 @@ def test_names_in_a_folder_are_told_only_with_rows(tmp_path: Path, share: Any) -
     assert "Smith/mary.csv" in build_context({"d": Dir(tmp_path)}, share="rows").text
 
 
+def test_a_folder_whose_log_says_which_files_count_is_described_as_such(tmp_path: Path) -> None:
+    (tmp_path / "_delta_log").mkdir()
+    assert "a table of Delta: its log says which files count" in build_context({"d": Dir(tmp_path)}).text
+
+
 def text_of(path: Path, request: str = "", share: Any = "rows") -> str:
     return build_context({"source": File(path)}, request=request, share=share).text
 

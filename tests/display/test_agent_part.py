@@ -71,8 +71,8 @@ def test_a_long_trace_shows_the_newest_and_folds_the_others(read: Any) -> None:
     ]
     view, _, folded = card_html(fold(*many)).partition("<details")
     assert re.findall(r"echo (\d+)", view) == ["25", "26", "27", "28", "29"]
-    assert "25 earlier calls, see Tool calls below" in view
-    assert re.findall(r"echo (\d+)", folded.partition("</details>")[0]) == [str(number) for number in range(25)]
+    assert "25 earlier calls, see History below" in view
+    assert re.findall(r"echo (\d+)", folded.partition("<pre")[0]) == [str(number) for number in range(25)]
 
 
 @pytest.mark.parametrize("finished", [False, True])
@@ -93,25 +93,25 @@ def test_a_card_stays_small_whatever_an_agent_calls(finished: bool) -> None:
 def test_replayed_calls_are_marked(read: Any) -> None:
     state = fold(LOOKS[0], ToolEnded("1", "ok", replayed=True))
     assert "✓ ok Bash ls · safe · ↺ replayed" in calls(read(card_html(state)))
-    assert "1 call: Bash 1; 1 safe; 1 replayed" in card_text(state.apply(Finished("ready")))
+    assert "1 call: Bash 1; 1 safe; 1 replayed" in read(card_html(state.apply(Finished("ready")))).text
 
 
 def test_a_summary_closes_it(read: Any) -> None:
     ready = EnvironmentReady("local:abc", ("pandas==3.1", "scipy==1.16"), 1.0, ("scipy",))
     state = fold(ready, *LOOKS, *WRITES, *TESTS, *FETCHES, GOOD, Finished("ready"))
-    for text in (calls(read(card_html(state))), card_text(state)):
-        assert "4 calls: Bash 3, Write 1; 2 safe, 1 intercepted, 1 denied; 1 failed" in text
-        assert "packages: scipy; image: local:abc" in text
-        assert "4 of 50 turns" in text
-        assert "curl https://x.example" in text
+    first, _, history = read(card_html(state)).text.partition("History")
+    assert "4 of 50 turns" in first and "curl" not in first
+    assert "4 calls: Bash 3, Write 1; 2 safe, 1 intercepted, 1 denied; 1 failed" in history
+    assert "packages: scipy; image: local:abc" in history and "curl https://x.example" in history
 
 
 def test_a_suite_that_was_changed_after_a_failure_is_a_warning_beside_the_evidence(read: Any) -> None:
     state = fold(*TESTS, SuiteChanged(("test_sum", "test_ties")), GOOD, Finished("ready"))
     warning = "Tests changed by the agent since it first wrote them: test_sum, test_ties"
-    assert f"no second opinionWarnings ⚠ {warning}" in read(card_html(state)).text
-    assert warning in card_text(state)
-    assert "Ready, with changed tests" in status_line(state)
+    first, _, evidence = read(card_html(state)).text.partition("Evidence")
+    assert "no second opinion · tests were changed" in first and f"Warnings ⚠ {warning}" in evidence
+    assert "tests were changed" in card_text(state)
+    assert "Ready, not fully checked" in status_line(state)
 
 
 def test_turns_that_were_used_up_say_how_to_raise_the_limit() -> None:
@@ -128,7 +128,7 @@ def test_a_kept_function_still_says_that_its_tests_were_changed(read: Any) -> No
 
 def test_what_runs_when_it_is_cancelled_counts_as_cancelled() -> None:
     state = fold(ToolCalled("9", 4, "Bash", "sleep 60", "safe"), Finished("cancelled"))
-    assert "1 call: Bash 1; 1 safe; 1 cancelled" in card_text(state)
+    assert "1 call: Bash 1; 1 safe; 1 cancelled" in card_html(state)
     assert "%%autocode growth … run again, continues where it stopped" in card_text(state)
 
 
@@ -137,15 +137,14 @@ def test_the_end_of_a_call_that_nobody_heard_begin_is_not_counted() -> None:
 
 
 def test_the_strip_shows_what_it_says_and_what_runs(read: Any) -> None:
-    text = read(strip.render_html(fold(AgentText(4, "Let me "), AgentText(4, "look."), LOOKS[0]))).text
-    assert "The agent · turn 4 of 50" in text
-    assert text.endswith("Let me look.◐ runs Bash ls")
+    shown = strip.render(fold(AgentText(4, "Let me "), AgentText(4, "look."), LOOKS[0]))
+    assert shown.labels == ("Code",) and read(shown.pane).text.endswith("Let me look.◐ runs Bash ls")
 
 
 def test_the_strip_says_why_an_agent_is_silent_until_it_speaks_again(read: Any) -> None:
     silent = fold(Retrying("code", "overloaded", 4.0))
-    assert "Model service: overloaded; next try after 4 s." in read(strip.render_html(silent)).text
-    assert "overloaded" not in read(strip.render_html(silent.apply(AgentText(4, "So")))).text
+    assert "Overloaded; next try after 4 s" in read(strip.render(silent).now).text
+    assert "verloaded" not in read(strip.render(silent.apply(AgentText(4, "So"))).now).text
 
 
 def test_each_call_changes_what_its_card_is_known_by() -> None:

@@ -77,6 +77,6 @@ def test_the_card_shows_the_wish_the_changes_and_the_code_that_changed() -> None
     state = state.apply(PlanReady(NOW)).apply(VersionsCompared(CHANGES))
     html = card_html(state)
     assert "Also by region." in html and "12 → 36 rows" in html and "&lt;b&gt;region" in html
-    assert "What changed in the code" in html and "-    return 1" in html and "+    return 2" in html
+    assert "New in this version" in html and "-    return 1" in html and "+    return 2" in html
     text = card_text(replace(state, phase="ready"))
     assert "refine: Also by region." in text and "tests: − test_b: It expects one row a month." in text

@@ -131,9 +131,22 @@ def test_questions_of_the_plan_are_a_form_while_they_wait() -> None:
 
 def test_the_strip_shows_the_pane_from_the_start() -> None:
     strip = Controls(Job(), STATE)
-    assert "00:00" in strip._live.value
+    assert "00:00" in strip._now.value
     strip(replace(STATE, seconds=41.0))
-    assert "00:41" in strip._live.value
+    assert "00:41" in strip._now.value
+
+
+def test_the_tabs_are_those_of_what_is_written() -> None:
+    strip = Controls(Job(), STATE)
+    assert strip._tabs.options == ()
+    writing = STATE.apply(StageStarted("code", 1, 3)).apply(StageStarted("tests", 1, 3))
+    strip(writing)
+    assert strip._tabs.options == ("Code", "Tests") and strip._tabs.index == 0
+    strip._tabs.index = 1
+    strip(writing.apply(TextStreamed("code", "import pandas")))
+    assert strip._tabs.index == 1 and "import pandas" in strip._live.value
+    strip(replace(writing, phase="waiting", approval=("x",)))
+    assert strip._tabs.options == ()
 
 
 def test_an_update_is_one_message(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,14 +187,14 @@ def test_a_flood_of_events_makes_at_most_four_messages_a_second(monkeypatch: pyt
     card.start()
     tracker(StageStarted("code", 1, 3))
     began, told = time.monotonic(), 0
-    while len(sent) < 6:
+    while len(sent) < 14:
         tracker(TextStreamed("code", "import pandas\n"))
         told += 1
     updates, seconds = len(sent), time.monotonic() - began
     tracker.finish(Finished("ready"))
     assert card.wait(60)
     assert told > 500
-    assert updates <= seconds / UPDATE_SECONDS + 1
+    assert updates <= 2 * (seconds / UPDATE_SECONDS + 1) + 3  # the line and the pane; once the tabs
 
 
 def test_the_strip_closes_at_the_end_and_stays_closed() -> None:

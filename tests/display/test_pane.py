@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.display.strip import LINES, SHOWN_CHARACTERS, render_html
+from autocoder_jupyter.display.strip import LINES, SHOWN_CHARACTERS, render
 from autocoder_jupyter.run.events import (
     ApprovalNeeded,
     EnvironmentProgress,
@@ -22,11 +22,18 @@ from autocoder_jupyter.run.events import (
 )
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.types import TestOutcome
+from autocoder_jupyter.view.markup import Html, join
 from tests.cases import each
 from tests.display.test_card import HOSTILE, hostile_state
 
 WRITING = (StageStarted("code", 1, 3), StageStarted("tests", 1, 3))
 SIX = tuple(f"test_{letter}" for letter in "abcdefghij")
+
+
+def render_html(state: FunctionRun) -> Html:
+    """All that the strip shows."""
+    shown = render(state)
+    return join(shown.now, shown.pane)
 
 
 def fold(*events: Event) -> FunctionRun:
@@ -58,11 +65,11 @@ def test_the_beat_goes_on_where_it_was_and_ends_when_updates_end() -> None:
 
 def test_it_says_why_nothing_arrives(read: Any) -> None:
     waiting = fold(StageStarted("plan", 1, 3))
-    assert "Nothing has arrived yet." in read(render_html(waiting)).text
+    assert "00:00 · Planning · waiting for the model" in read(render(waiting).now).text
     loading = waiting.apply(LoadingClient())
-    assert "The model client is being loaded" in read(render_html(loading)).text
+    assert "Planning · Loading the model client; this takes some seconds" in read(render(loading).now).text
     retrying = waiting.apply(Retrying("plan", "no connection to the service", 4.0))
-    assert "no connection to the service; next try after 4 s." in read(render_html(retrying)).text
+    assert "Planning · No connection to the service; next try after 4 s" in read(render(retrying).now).text
     answering = retrying.apply(TextStreamed("plan", "{}"))
     assert "no connection" not in read(render_html(answering)).text
 
@@ -72,12 +79,14 @@ def test_who_wants_no_motion_gets_none() -> None:
     assert "@media (prefers-reduced-motion:reduce){.autocode-beat{animation:none !important}}" in page
 
 
-def test_code_and_tests_are_shown_side_by_side_as_they_are_written(read: Any) -> None:
-    state = fold(*WRITING, TextStreamed("code", "def run(sales):"), TextStreamed("tests", "def test_a():"))
-    text = read(render_html(state)).text
-    assert "The code, as the model writes it · 15 characters" in text
-    assert "The tests, as the model writes them · 13 characters" in text
-    assert "def run(sales):" in text and "def test_a():" in text
+def test_code_and_tests_have_a_tab_each_as_they_are_written(read: Any) -> None:
+    shown = render(fold(*WRITING, TextStreamed("code", "def run(sales):"), TextStreamed("tests", "def test_a():")))
+    assert shown.labels == ("Code", "Tests") and "00:00 · Writing code and tests" in read(shown.now).text
+    assert read(shown.now).text.count("Writing") == 1 and "waiting" not in read(shown.now).text
+    _, code, tests = shown.pane.split('<div class="autocode-pane-')
+    assert "def run(sales):" in code and "def test_a():" in tests
+    alone = render(fold(WRITING[0], TextStreamed("code", "def run(sales):")))
+    assert alone.labels == ("Code",) and '"autocode-pane-0"' not in alone.pane  # no tab hides it
 
 
 def test_an_answer_is_shown_from_its_end(read: Any) -> None:
@@ -87,10 +96,6 @@ def test_an_answer_is_shown_from_its_end(read: Any) -> None:
     assert f"line {49 - LINES}" not in text
     one_line = fold(WRITING[0], TextStreamed("code", "x" * 50_000))
     assert read(render_html(one_line)).text.count("x") <= SHOWN_CHARACTERS + 10
-
-
-def test_before_the_answer_begins_that_is_said(read: Any) -> None:
-    assert "Nothing has arrived yet." in read(render_html(fold(StageStarted("plan", 1, 3)))).text
 
 
 def test_tests_are_listed_as_they_report_with_the_one_that_runs(read: Any) -> None:
@@ -128,8 +133,7 @@ def test_what_the_sandbox_does_is_told_also_while_the_model_plans(read: Any) -> 
 def test_a_question_is_in_view_and_its_clock_goes_on(read: Any) -> None:
     state = fold(StageStarted("environment", 1, 3)).apply(ApprovalNeeded(("fiscalmonths",)), at=10.0)
     text = read(render_html(replace(state, seconds=75.0))).text
-    assert "Waiting for you" in text
-    assert "01:15 · waiting for 1 min 5 s" in text
+    assert "01:15 · it waits for you: the question above has buttons · waiting for 1 min 5 s" in text
 
 
 def states() -> list[FunctionRun]:
@@ -147,8 +151,8 @@ def states() -> list[FunctionRun]:
 
 
 def test_the_window_has_one_height_whatever_is_in_it() -> None:
-    heights = [set(re.findall(r"(?<!-)height:([\d.]+em)", render_html(state))) for state in states()]
-    assert heights == [{"1.35em", f"{LINES * 1.35:g}em"}] * len(heights)  # a heading, and what is below it
+    heights = [set(re.findall(r"(?<![-e])height:(min[^;]+|\d[\d.]+em)", render_html(state))) for state in states()]
+    assert heights == [{f"min({LINES * 1.35:g}em,20vh)"}] * len(heights)
 
 
 @pytest.mark.parametrize("phase", ["running", "waiting"])

@@ -9,13 +9,14 @@ import pytest
 
 from autocoder_jupyter.display.inspector import document
 from autocoder_jupyter.display.inspector.conversation import CONVERSATION_SAVED, conversation_section
-from autocoder_jupyter.display.inspector.evidence import opinion_section
+from autocoder_jupyter.display.inspector.evidence import evidence_section
 from autocoder_jupyter.display.inspector.subject import Subject
 from autocoder_jupyter.display.live import card_html, card_text
 from autocoder_jupyter.display.verified import opinion_blocks
-from autocoder_jupyter.run.events import Finished, OpinionGiven, StageFinished
+from autocoder_jupyter.run.events import Finished, OpinionGiven, SampleOutputs, StageFinished
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.types import Difference, Exchange, Reading, Report, SecondOpinion, Usage
+from autocoder_jupyter.types.records import Excerpt, Glimpse
 from autocoder_jupyter.view.as_html import blocks_html
 from autocoder_jupyter.view.as_text import blocks_text
 from autocoder_jupyter.view.document import Block, Row
@@ -48,10 +49,11 @@ def test_a_reading_is_told_in_numbers_with_what_it_hangs_on_and_how_to_have_it()
     told = words(html)
     assert "With the reading “year on year”, best_month would be 2024-03 instead of 2024-11." in told
     assert "It depends on: Growth compares with the month before." in told
-    assert "monthly.growth would differ in 10 of 12 rows: 0.42 instead of 0.1 at 2024-03-01." in told
+    assert "monthly.growth would differ in 10 of 12 rows: 0.42 instead of 0.10 at 2024-03-01." in told
     assert 'aria-label="Use this reading"' in html and "%%autocode growth --refine\nGrowth is year on year." in html
     assert (
-        "%autocode reading growth 1" in told and "2.0K tokens in, 300 out · $0.010, included in the total above" in told
+        "%autocode reply growth use 1" in told
+        and "2.0K tokens in, 300 out · $0.010, included in the total above" in told
     )
 
 
@@ -60,7 +62,7 @@ def test_a_terminal_is_told_the_same_with_the_command() -> None:
     assert (
         lines[0] == "second opinion: ≠ With the reading “year on year”, best_month would be 2024-03 instead of 2024-11."
     )
-    assert "second opinion: %autocode reading growth 1 adds to the request: Growth is year on year." in lines
+    assert "second opinion: %autocode reply growth use 1 adds to the request: Growth is year on year." in lines
 
 
 def test_a_function_that_is_not_ready_offers_no_reading() -> None:
@@ -157,24 +159,35 @@ def test_what_was_not_compared_is_said_in_every_form(opinion: SecondOpinion, sig
     card = FunctionRun("growth").apply(StageFinished("second", 1, True)).apply(OpinionGiven(opinion))
     card = card.apply(Finished("ready"))
     note = f"Not compared: {opinion.not_compared[0]}."
-    for html in (card_html(card), opinion_section(report)):
+    for html in (card_html(card), evidence_section(Subject(report, "ready"))):
         assert f"{sign}  {said}" in words(html) and note in words(html)
         assert sign == "✓" or "✓  A second" not in words(html)
     for text in (
-        card_text(card),
         document.render_text(Subject(report, "ready")),
         "\n".join(lines_of("", opinion)),
     ):
         assert f"second opinion: {sign} {said}" in text and f"second opinion: {note}" in text
     assert log in [line.text for line in card.log]
-    assert (f"{sign} Second opinion" in words(card_html(card))) or sign == "✓"
+    assert "second opinion" in card_text(card), "what it rests on"
+
+
+def test_numbers_are_written_as_in_the_table_of_the_card() -> None:
+    entry = Difference(where="monthly.revenue", first="5863.3", second="5805.0", at="2024-01", count=71, of=71)
+    opinion = SecondOpinion(state="differ", differences=(entry,))
+    table = Excerpt(("month", "revenue"), (("2024-01", "5863.30"), ("2024-02", "22118.38")), "2 rows", (False, True))
+    card = FunctionRun("growth", outputs=SampleOutputs((Glimpse("monthly", table=table),)))
+    card = card.apply(OpinionGiven(opinion)).apply(Finished("ready"))
+    assert "5805.00 instead of 5863.30" in words(card_html(card)) and "5863.3 " not in words(card_html(card))
+    same = entry.model_copy(update={"first": "1.0", "second": "1.00"})  # texts, and not numbers
+    card = FunctionRun("growth").apply(OpinionGiven(opinion.model_copy(update={"differences": (same,)})))
+    assert "1.00 instead of 1.0" in words(card_html(card.apply(Finished("ready"))))
 
 
 def test_the_card_shows_it_when_it_is_there_and_only_a_ready_one_offers_it() -> None:
     running = FunctionRun("growth").apply(OpinionGiven(DIFFERS))
     assert "Use this reading" not in card_html(running) and "year on year" in words(card_html(running))
     ready = running.apply(Finished("ready"))
-    assert "Use this reading" in card_html(ready) and "%autocode reading growth 1" in card_text(ready)
+    assert "Use this reading" in card_html(ready) and "%autocode reply growth use 1" in card_text(ready)
 
 
 def test_the_inspector_shows_each_difference_the_smallest_input_the_sum_and_the_other_code() -> None:
@@ -182,13 +195,11 @@ def test_the_inspector_shows_each_difference_the_smallest_input_the_sum_and_the_
         "smallest": "sales = pd.DataFrame({})", "derivation": "150 / 100 - 1 = 0.5", "code": "def run(): pass",
         "tried": ("with shuffled rows",), "model": "openai/second",
     }))  # fmt: skip
-    told = words(opinion_section(report))
+    told = words(evidence_section(Subject(report, "ready")))
     for said in ("monthly.growth", "10 of 12", "with shuffled rows", "150 / 100 - 1 = 0.5", "by openai/second"):
         assert said in told
-    assert (
-        "pd.DataFrame" in told.replace(" ", "")
-        and opinion_section(report.model_copy(update={"second_opinion": None})) == ()
-    )
+    without = words(evidence_section(Subject(report.model_copy(update={"second_opinion": None}), "ready")))
+    assert "pd.DataFrame" in told.replace(" ", "") and "10 of 12" not in without
 
 
 def test_the_conversation_has_a_line_of_its_own_for_what_it_took() -> None:

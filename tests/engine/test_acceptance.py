@@ -143,11 +143,7 @@ async def test_own_tests_that_cannot_be_loaded_are_the_persons_to_mend(runner: R
     broken = "LIMIT = 1 / 0\n\n\ndef test_limit():\n    assert growth(pd.DataFrame()) < LIMIT\n"
     script = {"plan": [PLAN], "tests": [fenced(TESTS)], "code": [fenced(CODE)]}
     produced = await runner.generate(script, own_tests=broken)
-    assert (
-        not produced.report.success
-        and produced.report.attempts == 1
-        and sorted(produced.asked) == ["code", "plan", "tests"]
-    )
+    assert not produced.report.success and produced.report.attempts == 1 and sorted(produced.asked) == ["code", "tests"]
     assert "Your own tests cannot be loaded" in produced.error and "ZeroDivisionError" in produced.error
 
 
@@ -290,7 +286,7 @@ async def test_the_value_of_a_secret_in_an_own_test_is_told_to_nobody(
     edit = {"find": "1.0 + float(", "replace": "2.0 + float(", "mends": ["your test test_one_sale"]}
     script = {"plan": [PLAN], "code": [fenced(telltale)], "fix_code": [json.dumps({"edits": [edit]})]}
     produced = await runner.generate(script, own_tests=WITH_A_SECRET, settings=settings)
-    assert produced.asked == ["plan", "code", "fix_code"]
+    assert produced.asked == ["code", "fix_code"]
     told = json.dumps(produced.model.requests)
     assert "your test test_one_sale" in told and ("def test_one_sale" in told) == (share == "rows")
     for text in (told, repr(produced.events), str(produced.report.evidence), str(produced.report.history)):

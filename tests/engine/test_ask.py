@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Sequence
 
 import pytest
 
-from autocoder_jupyter.engine.planning import LONGEST, _Question, preview, questions_of
+from autocoder_jupyter.engine.plan import PlannedQuestion
+from autocoder_jupyter.engine.planning import LONGEST, preview, questions_of
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.run.events import QuestionsAnswered, QuestionsAsked, SourceWritten
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced, sales
@@ -34,7 +35,7 @@ async def test_answers_become_lines_of_the_request_and_are_not_asked_for_twice(r
     assert [question.assumed for question in runner.questions[0]] == ["gross", "zero"]
     assert produced.plan.assumptions == ("Net prices count.",)
     first, *later = map(prompt_of, produced.model.requests)
-    assert "put up to three questions" in first and "<answers>" not in first
+    assert "up to three questions" in first and "<answers>" not in first
     assert all("<answers>" in prompt and "- Which price counts? net" in prompt for prompt in later)
     kinds = [type(event) for event in produced.events]
     assert kinds.index(QuestionsAsked) < kinds.index(QuestionsAnswered) < kinds.index(SourceWritten)
@@ -58,7 +59,7 @@ async def test_what_the_request_says_and_the_data_contradict_is_a_question_of_it
     assert asked[0].text == f"{said}. Which holds?" and asked[0].options == ("the data", "the request")
     assert asked[1].text == "Which price counts?" and asked[0].assumed == "the data"
     assert (f"{said}: the data are followed." in produced.plan.assumptions) is is_followed
-    assert produced.asked.count("plan") == (1 if is_followed else 2)
+    assert produced.asked.count("code") == (1 if is_followed else 2)
 
 
 @pytest.mark.local_sandbox
@@ -68,7 +69,7 @@ async def test_who_is_not_there_or_agrees_waits_for_no_second_plan(
 ) -> None:
     runner.answers = answers
     produced = await run_script(runner, [ASKING])
-    assert produced.report.success and produced.asked.count("plan") == 1
+    assert produced.report.success and produced.asked.count("code") == 1
     assert len(produced.report.answers) == (2 if answers == ("gross", "zero") else 0)
 
 
@@ -81,18 +82,18 @@ async def test_nothing_is_asked_unless_it_was_wanted(runner: Runner) -> None:
 
 def test_questions_fit_a_card_and_have_something_to_choose() -> None:
     asked = [
-        _Question(text="One?", options=["a"]),
-        _Question(text="  ", options=["a", "b"]),
-        _Question(text="Two\n?", options=["a", " a ", "b", "c", "d", "e"], assumed="z"),
-        *(_Question(text="x" * 999, options=["a", "b"]) for _ in range(9)),
+        PlannedQuestion(text="One?", options=["a"]),
+        PlannedQuestion(text="  ", options=["a", "b"]),
+        PlannedQuestion(text="Two\n?", options=["a", " a ", "b", "c", "d", "e"], assumed="z"),
+        *(PlannedQuestion(text="x" * 999, options=["a", "b"]) for _ in range(9)),
     ]
     found = questions_of(asked)
     assert len(found) == 3 and found[0].text == "Two ?" and found[0].options == ("a", "b", "c", "d")
     assert found[0].assumed == "" and len(found[1].text) == LONGEST
 
 
-def test_a_dry_run_shows_the_question_and_the_schema_that_ask_the_person() -> None:
+def test_a_dry_run_shows_the_question_that_lets_the_model_ask_the_person() -> None:
     request = Request(name="growth", prompt="Total revenue.")
     shown = preview(request, AgentConfig(ask=True))
-    assert "put up to three questions" in shown and '"questions"' in shown
-    assert "put up to three questions" not in preview(request, AgentConfig())
+    assert "up to three questions" in shown and "\nQuestions:\n" in shown
+    assert "up to three questions" not in preview(request, AgentConfig())

@@ -33,28 +33,28 @@ RIGHT_FIX = fix('(sales["price"] * sales["quantity"])')
 
 async def test_each_repair_is_a_question_of_its_own_also_after_the_same_answer(runner: Runner) -> None:
     produced = await runner.generate({**GOOD, "plan": [REFUSAL, REFUSAL, PLAN]})
-    assert produced.report.success and produced.asked.count("plan") == 3
+    assert produced.report.success and produced.asked.count("code") == 3
 
 
 async def test_a_refusal_ends_one_run_and_not_the_next(runner: Runner) -> None:
     first = await runner.generate({"plan": [REFUSAL] * 3})
     assert "unusable" in str(first.report.error)
     second = await runner.generate(GOOD)
-    assert second.report.success and second.asked.count("plan") == 1
+    assert second.report.success and second.asked.count("code") == 1
 
 
 async def test_a_refusal_of_a_refined_plan_ends_one_run_and_not_the_next(runner: Runner) -> None:
     first = await refine(runner, plan=[REFUSAL] * 3)
     assert "unusable" in str(first.report.error)
     second = await refine(runner)
-    assert second.report.success and second.asked.count("plan") == 1
+    assert second.report.success and second.asked.count("code") == 1
 
 
 async def test_only_the_stage_that_was_refused_is_asked_anew(runner: Runner) -> None:
-    first = await runner.generate({**GOOD, "code": [REFUSAL] * 3})
+    first = await runner.generate({**GOOD, "tests": [REFUSAL] * 3})
     assert not first.report.success
-    second = await runner.generate({"code": [fenced(CODE)], "tests": [fenced(TESTS)]})
-    assert second.report.success and "plan" not in second.asked
+    second = await runner.generate({"tests": [fenced(TESTS)]})
+    assert second.report.success and second.asked == ["tests"]
 
 
 async def test_a_module_that_never_had_the_planned_interface_is_asked_for_anew(runner: Runner) -> None:
@@ -62,8 +62,8 @@ async def test_a_module_that_never_had_the_planned_interface_is_asked_for_anew(r
     first = await runner.generate({**GOOD, "code": [renamed] * 3})
     assert "interface" in str(first.report.error)
     # The tests are asked for again if their answer was under way when the code was given up.
-    second = await runner.generate({"code": [fenced(CODE)], "tests": [fenced(TESTS)]})
-    assert second.report.success and "plan" not in second.asked and second.asked.count("code") == 1
+    second = await runner.generate(GOOD)
+    assert second.report.success and second.asked.count("code") == 1
 
 
 async def test_a_refusal_that_was_repaired_is_replayed_with_its_repair(runner: Runner) -> None:
@@ -87,22 +87,22 @@ async def test_a_run_of_a_single_attempt_that_failed_is_begun_anew(runner: Runne
     settings = {"max_iterations": 1}
     assert not (await runner.generate(WRONG_FIRST, settings=settings)).report.success
     second = await runner.generate(GOOD, settings=settings)
-    assert second.report.success and sorted(second.asked) == ["code", "plan", "tests"]
+    assert second.report.success and sorted(second.asked) == ["code", "tests"]
 
 
 async def test_a_spent_budget_throws_no_answer_away(runner: Runner) -> None:
-    dear = Answer(PLAN, usage={"prompt_tokens": 10, "completion_tokens": 99_000, "total_tokens": 99_010})
-    spent = await runner.generate({**GOOD, "plan": [dear]}, settings={"max_tokens": 100_000})
+    dear = Answer(fenced(TESTS), usage={"prompt_tokens": 10, "completion_tokens": 99_000, "total_tokens": 99_010})
+    spent = await runner.generate({**WRONG_FIRST, "tests": [dear]}, settings={"max_tokens": 100_000})
     assert spent.of(Finished)[-1].state == "over_budget"
-    again = await runner.generate({"code": [fenced(CODE)], "tests": [fenced(TESTS)]})
-    assert again.report.success and "plan" not in again.asked
+    again = await runner.generate({"diagnose": [DIAGNOSIS], "fix_code": [RIGHT_FIX]})
+    assert again.report.success and again.asked == ["diagnose", "fix_code"]
 
 
 async def test_a_service_that_goes_away_throws_no_answer_away(runner: Runner) -> None:
     with pytest.raises(Exception, match="refuse"):
-        await runner.generate({"plan": [PLAN], "code": [Answer(status=401)], "tests": [Answer(status=401)]})
+        await runner.generate({"plan": [PLAN], "code": [fenced(CODE)], "tests": [Answer(status=401)]})
     again = await runner.generate({"code": [fenced(CODE)], "tests": [fenced(TESTS)]})
-    assert again.report.success and "plan" not in again.asked
+    assert again.report.success and "code" not in again.asked
 
 
 async def test_an_unusable_fix_does_not_end_a_run_that_has_attempts_left(runner: Runner) -> None:

@@ -87,8 +87,10 @@ async def test_a_function_that_everything_agrees_on_is_not_green_if_its_answer_i
     report = produced.report
     assert report.success and report.evidence.remarks == ("totals is empty on 6 rows of data",)
     state = FunctionRun("growth").apply(EvidenceGathered(1, report.evidence)).apply(Finished("ready"))
-    assert title(state) == "Ready, look at the outputs" and tone(state) == "warn"
-    said = "Totals is empty on 6 rows of data. Look at the outputs before you rely on it."
+    assert title(state) == "Ready, with a question for you" and tone(state) == "warn"
+    said = "Totals is empty on 6 rows of data."
     for shown in (card_html(state), card_text(state), document.render_text(Subject(report, "ready"))):
         assert said in shown
-    assert verified(report.evidence, report.second_opinion, 1).weaknesses[-1] == "totals is empty on 6 rows of data"
+    assert [one.whole for one in verified(report.evidence, report.second_opinion, 1).questions] == [
+        "totals is empty on 6 rows of data"
+    ]

@@ -126,7 +126,7 @@ async def test_only_the_request_with_a_contract_tells_of_one(runner: Runner) -> 
     without = await run_script(runner, given={}, settings=settings)
     assert with_one.report.run_id != without.report.run_id
     questions = [json.dumps(request) for request in with_one.model.requests]
-    assert all("which must satisfy Totals" in question for question in questions) and len(questions) == 3
+    assert all("which must satisfy Totals" in question for question in questions) and len(questions) == 2
     assert not any("<contracts>" in json.dumps(request) for request in without.model.requests)
     again = await run_script(runner, script={"plan": [], "code": [], "tests": []}, settings=settings)
     assert again.report.success and again.asked == []  # the same contract asks nothing

@@ -68,7 +68,7 @@ async def test_a_cache_that_is_wiped_under_living_workers_costs_no_fix(runner: R
     shutil.rmtree(cache)
     produced = await runner.generate({**GOOD, "code": [fenced(LATE)]}, prompt="Total revenue of @sales, again.")
     assert produced.report.success, produced.report.error
-    assert sorted(produced.asked) == ["code", "plan", "tests"]
+    assert sorted(produced.asked) == ["code", "tests"]
 
 
 async def test_an_environment_that_is_wiped_in_the_middle_of_a_run_is_not_blamed_on_the_code(
@@ -97,7 +97,7 @@ async def test_an_environment_that_is_wiped_in_the_middle_of_a_run_is_not_blamed
     produced = await runner.generate(script, prompt="Total revenue of @sales, once more.", hear=wipe)
     assert produced.report.success, produced.report.error
     assert produced.report.attempts == 2
-    assert sorted(produced.asked) == ["code", "diagnose", "fix_code", "plan", "tests"]
+    assert sorted(produced.asked) == ["code", "diagnose", "fix_code", "tests"]
     assert (cache / "wiped").exists()
 
 

@@ -18,7 +18,7 @@ from autocoder_jupyter.data.renames import call_with, likely_renames, option_of,
 from autocoder_jupyter.data.shapes import shape_of
 from autocoder_jupyter.data.value_drift import value_profile
 from autocoder_jupyter.data.withheld import WithheldColumns
-from autocoder_jupyter.display.card import card
+from autocoder_jupyter.display.card import card, title, tone
 from autocoder_jupyter.errors import DataDrift, DriftWarning, InvalidRequest
 from autocoder_jupyter.result.recorded import result_of
 from autocoder_jupyter.run.events import DriftFound, OptionOffered
@@ -63,6 +63,7 @@ async def test_a_likely_new_name_is_offered_and_nothing_is_sent(runner: Runner) 
     html = str(document_html(card(state), 20_000))
     assert 'class="autocode-option-cell"' in html and 'data-autocode-option="--rename price=amount"' in html
     assert "--rename price=amount" in document_text(card(state))
+    assert (title(state), tone(state)) == ("Renamed?", "warn"), "the function is there, so it has not failed"
 
 
 @pytest.mark.local_sandbox
@@ -278,7 +279,7 @@ async def test_values_that_drift_are_on_the_card_in_the_result_and_a_warning_at_
     assert first.report.sample_values["sales"]["rows"] == 2_000 and first.report.drift == ()
     same = await runner.generate({}, samples={"sales": sales(seed=1)})
     assert same.asked == [] and same.report.drift == () and not same.of(DriftFound)
-    assert "Ready ·" in document_text(card(state_of(same)))
+    assert "Ready, not fully checked ·" in document_text(card(state_of(same)))
     gone = sales(seed=1)
     gone.loc[gone.index % 10 < 6, "price"] = np.nan
     other = await runner.generate({}, samples={"sales": gone})
@@ -286,7 +287,7 @@ async def test_values_that_drift_are_on_the_card_in_the_result_and_a_warning_at_
     (sentence,) = other.report.drift
     assert sentence == "sales['price'] is missing in 60 % of the rows; recorded: 0 %."
     shown = document_text(card(state_of(other)))
-    assert sentence in shown and "Ready, on data that differ" in shown
+    assert sentence in shown and "Ready, with a question for you" in shown
     assert run_of(other.report, "ready").drift == (sentence,)
     assert other.report.sample_values == first.report.sample_values  # compared with the first data, not the last
     off = await runner.generate({}, samples={"sales": gone}, settings={"drift": "off"})

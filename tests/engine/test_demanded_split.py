@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.agent.arguments import build_request
-from autocoder_jupyter.display.card import card
+from autocoder_jupyter.display.card import evidence_rows, rows
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.command import parse_cell
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.types import OutputSpec
 from autocoder_jupyter.types.interface import DeclaredSplit, demand
-from autocoder_jupyter.view.as_text import document_text
+from autocoder_jupyter.view.as_text import blocks_text
 from tests.engine.splitting_functions import orders
 from tests.runner import Runner, fenced
 from tests.scripted_model import prompt_of
@@ -65,12 +65,12 @@ async def test_a_function_that_may_not_be_split_as_demanded_is_mended(runner: Ru
     assert produced.report.success, produced.error
     assert produced.code.rstrip() == CODE
     asked = dict(zip(produced.asked, map(prompt_of, produced.model.requests), strict=True))
-    assert "all rows with the same 'customer' are in one call" in asked["plan"]
+    assert "all rows with the same 'customer' are in one call" in asked["code"]
     assert "sales may be split: whole groups of customer" in asked["fix_code"] and "in pieces" in asked["fix_code"]
     state = FunctionRun("growth")
     for event in produced.events:
         state = state.after(event)
-    shown = " ".join(document_text(card(state)).split())
+    shown = " ".join(blocks_text((*rows(state), *evidence_rows(state))))
     assert "sales may be split: whole groups of customer" in shown
     assert "comparisons; the order of rows does not count" in shown
     kept = await runner.generate({}, split="groups:customer", **GIVEN)

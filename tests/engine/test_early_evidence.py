@@ -13,6 +13,7 @@ import pytest
 from autocoder_jupyter.engine.evidence.mutation import MutationRun
 from autocoder_jupyter.engine.evidence.solution_worker import Answer as Outputs
 from autocoder_jupyter.engine.evidence.solution_worker import SolutionWorker, _key
+from autocoder_jupyter.engine.evidence.time_limit import TimeLimit
 from autocoder_jupyter.engine.first_run import EarlyEvidence
 from tests.engine.test_scenarios import WRONG, diagnosis, fix
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced
@@ -60,10 +61,10 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             labels.append(side.label)
         return on(side, *args, kept=kept, **more)
 
-    def counted_at_once(side: SolutionWorker, many: Iterable[Mapping[str, Any]], deadline: float) -> None:
+    def counted_at_once(side: SolutionWorker, many: Iterable[Mapping[str, Any]], limit: TimeLimit) -> None:
         many, known = list(many), side.known._known
         labels.extend(side.label for inputs in many if _key(inputs, True) not in known)
-        get_ready(side, many, deadline)
+        get_ready(side, many, limit)
 
     monkeypatch.setattr(SolutionWorker, "on", counted)
     monkeypatch.setattr(SolutionWorker, "get_ready", counted_at_once)

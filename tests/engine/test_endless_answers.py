@@ -17,7 +17,7 @@ ENDLESS = Answer(wire=for_ever(*LINES))
 async def test_a_plan_without_end_fails_with_the_reason_and_is_not_asked_for_again(runner: Runner) -> None:
     produced = await runner.generate({"plan": [ENDLESS]})
     assert not produced.report.success and "did not end" in produced.error
-    assert produced.asked == ["plan"] and produced.report.usage.output_tokens > 8_000
+    assert produced.asked == ["code"] and produced.report.usage.output_tokens > 8_000
     (kept,) = produced.report.conversation_history
     assert kept.answer.startswith("Line 0")
     again = await runner.generate({"plan": [ENDLESS]})

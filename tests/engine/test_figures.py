@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from autocoder_jupyter.engine import tests as suites
-from autocoder_jupyter.engine.prompt import Brief, signature
-from autocoder_jupyter.engines.staged.writer import code_messages
+from autocoder_jupyter.engine.prompt import Brief, code_rules, signature
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import CodePlan, OutputSpec
 
@@ -28,18 +27,18 @@ def test_a_plan_with_another_library_gets_its_figures_and_tests_of_their_data(
 ) -> None:
     chosen = plan("numpy", package)
     assert signature(chosen).endswith(f"-> {written}: ...")
-    assert f"returns the Figure as a {written}" in code_messages(Brief(REQUEST, chosen, ""), None)[-1]["content"]
+    assert f"returns the Figure as a {written}" in code_rules(chosen)
     told = suites.tests_messages(Brief(REQUEST, chosen, ""))[-1]["content"]
     assert comes_back in told and ".png" not in told
 
 
 def test_matplotlib_is_what_is_taken_else() -> None:
-    assert "with matplotlib's `Figure`" in code_messages(Brief(REQUEST, plan("seaborn"), ""), None)[-1]["content"]
+    assert "with matplotlib's `Figure`" in code_rules(plan("seaborn"))
     assert "Test what is drawn by `.data`" in suites.tests_messages(Brief(REQUEST, plan(), ""))[-1]["content"]
     assert signature(plan()).endswith("-> matplotlib.figure.Figure: ...")
 
 
 def test_without_a_figure_nothing_is_said_of_one() -> None:
     table = plan("plotly", kind="DataFrame")
-    asked = (code_messages(Brief(REQUEST, table, ""), None), suites.tests_messages(Brief(REQUEST, table, "")))
-    assert not any("Figure" in messages[-1]["content"] for messages in asked)
+    assert "Figure" not in code_rules(table)
+    assert "Figure" not in suites.tests_messages(Brief(REQUEST, table, ""))[-1]["content"]

@@ -12,6 +12,7 @@ from autocoder_jupyter.engine import journal as recorded_lines
 from autocoder_jupyter.engine.journal import Journal, sent_record
 from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.models.questions import SentRequest
+from autocoder_jupyter.trust.formats import stamp
 from autocoder_jupyter.types import Exchange, Report
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.versions import Versions
@@ -82,7 +83,8 @@ def test_a_step_is_recorded_once(tmp_path: Path) -> None:
     first = journal(tmp_path)
     for _ in range(2):
         first.add_step("environment", "k", {"lock": ["a==1"]})
-    assert len((first.folder / "journal.jsonl").read_text().splitlines()) == 1
+    kinds = [json.loads(line)["kind"] for line in (first.folder / "journal.jsonl").read_text().splitlines()]
+    assert kinds == ["format", "step"]
     assert journal(tmp_path).find_step("environment", "k") == {"lock": ["a==1"]}
 
 
@@ -195,7 +197,7 @@ def test_a_report_that_is_a_link_gives_way_to_the_report(tmp_path: Path, mine: P
     opened.add(exchange("k"))
     opened.write_report(report(tests="def test_a(): pass"))
     assert [version.id for version in Versions(tmp_path / "root", "growth").all()] == ["r1"]
-    assert json.loads((folder / "request.json").read_text()) == {"asked": 1}
+    assert json.loads((folder / "request.json").read_text()) == {**stamp(), "asked": 1}
     assert mine.read_bytes() == before
 
 
@@ -378,7 +380,7 @@ def test_a_step_that_cannot_be_written_is_noted_and_used_all_the_same(
     again.add(exchange("m"))
     assert again.take_notes() == ("The journal of growth is complete again.",)
     lines = (again.folder / "journal.jsonl").read_text().splitlines()
-    assert [json.loads(line)["exchange"]["key"] for line in lines] == ["k", "l", "m"]
+    assert [json.loads(line)["exchange"]["key"] for line in lines[1:]] == ["k", "l", "m"]
 
 
 def test_a_request_that_cannot_be_noted_is_sent_all_the_same_and_noted_later(
@@ -433,4 +435,4 @@ async def test_a_request_is_on_disk_when_it_arrives_at_the_service(tmp_path: Pat
         {"plan": looking(json.dumps(plan)), "code": looking(fenced(code)), "tests": looking(fenced(tests))}
     )
     assert produced.report.success, produced.error
-    assert len(produced.model.requests) == 3 and unwritten == []
+    assert len(produced.model.requests) == 2 and unwritten == []

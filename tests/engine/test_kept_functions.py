@@ -15,7 +15,7 @@ import pytest
 from autocoder_jupyter.display.parts import checks
 from autocoder_jupyter.engine.start import verified_on
 from autocoder_jupyter.request import Earlier
-from autocoder_jupyter.run.events import Finished, KeptVerified, Noticed, SuiteChanged, TestReported, VersionBegun
+from autocoder_jupyter.run.events import Finished, KeptVerified, SuiteChanged, TestReported, VersionBegun, WaitsForRun
 from autocoder_jupyter.types import CodeSolution, File, OutputSpec, Report, Trace
 from autocoder_jupyter.versions import Versions
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced, sales
@@ -155,7 +155,7 @@ async def test_a_schema_that_matters_asks_the_model_and_says_what_changed(
 ) -> None:
     keep(CODE)
     again = await runner.generate(SCRIPT, samples={"sales": samples}, settings={"max_iterations": 1})
-    assert "plan" in again.asked
+    assert "code" in again.asked
     assert why in begun(again)[0][1]
 
 
@@ -169,7 +169,7 @@ async def test_a_new_column_that_the_request_names_matters(runner: Runner) -> No
     prompt = "Total revenue of @sales, of the region north where there is a region."
     await runner.generate(SCRIPT, prompt=prompt)
     again = await runner.generate(SCRIPT, prompt=prompt, samples={"sales": sales().assign(region="north")})
-    assert sorted(again.asked) == ["code", "plan", "tests"]
+    assert sorted(again.asked) == ["code", "tests"]
     assert begun(again)[0][1] == "sales has the new 'region'"
 
 
@@ -197,9 +197,9 @@ async def test_what_is_not_to_be_recorded_is_no_version(runner: Runner) -> None:
     first = await runner.generate(SCRIPT, settings={"cache": "disable"})
     assert first.report.success and Versions(runner.root, "growth").all() == []
     again = await runner.generate(SCRIPT)
-    assert len(again.asked) == 3 and again.report.kept is None
+    assert len(again.asked) == 2 and again.report.kept is None
     third = await runner.generate(SCRIPT, settings={"cache": "disable"})
-    assert len(third.asked) == 3 and len(Versions(runner.root, "growth").all()) == 1
+    assert len(third.asked) == 2 and len(Versions(runner.root, "growth").all()) == 1
 
 
 async def test_a_pinned_version_is_used_whatever_the_request_says_and_never_mended(runner: Runner, keep: Keep) -> None:
@@ -211,7 +211,7 @@ async def test_a_pinned_version_is_used_whatever_the_request_says_and_never_mend
     assert begun(other) == [(first.run_id, "version 1 is pinned", True)]
     refined = await runner.generate({}, wishes=("Also the mean.",), earlier=Earlier.of(first))
     assert refined.asked == [] and begun(refined)[0][1] == (
-        "version 1 is pinned, so it is not refined (Also the mean.): %autocode pin growth --off unpins it"
+        "version 1 is pinned, so it is not refined (Also the mean.): %autocode versions growth pin --off unpins it"
     )
     failed = await runner.generate({}, samples={"sales": MORE})
     assert not failed.report.success and failed.asked == [] and "too long" in (failed.report.error or "")
@@ -257,10 +257,11 @@ async def test_the_condition_that_somebody_elses_record_tests_for_a_constraint_i
 async def test_two_kernels_on_the_same_request_pay_once(runner: Runner) -> None:
     first, second = await asyncio.gather(runner.generate(SCRIPT), runner.generate(SCRIPT))
     assert first.report.success and second.report.success
-    assert sorted(first.asked + second.asked) == ["code", "plan", "tests"]
+    assert sorted(first.asked + second.asked) == ["code", "tests"]
     assert sorted((first.report.kept or "", second.report.kept or "")) == ["", "3 rows"]
-    told = [event.text for produced in (first, second) for event in produced.of(Noticed)]
-    assert told == ["Another kernel works on the same request. This one waits for its result, and uses it."]
+    told = [event.words for produced in (first, second) for event in produced.of(WaitsForRun)]
+    own = "Your earlier run of this request has not ended yet. This one waits for that, and uses what it recorded."
+    assert told == [own, ""], "it is no other kernel, and is not said for longer than the wait"
 
 
 async def test_a_restored_version_counts_for_the_wording_of_the_newest_one_too(runner: Runner, keep: Keep) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -17,14 +16,15 @@ from autocoder_jupyter.engine.evidence.solution_worker import (
     SolutionStopped,
     SolutionWorker,
 )
+from autocoder_jupyter.engine.evidence.time_limit import TimeLimit
 from autocoder_jupyter.engine.evidence.variations import VariedSample
 from autocoder_jupyter.sandbox.protocol import CallOutcome, Program, Worker
 from autocoder_jupyter.sandbox.worker.entries import Packed
 from autocoder_jupyter.types import InputSpec, OutputSpec
 
 
-def soon() -> float:
-    return time.monotonic() + 60
+def soon() -> TimeLimit:
+    return TimeLimit(60)
 
 
 class Asked:
@@ -82,7 +82,7 @@ def test_a_second_thread_waits_for_the_first_one_and_gets_its_own_if_that_fails(
     threads[0].start()
     assert begun.wait(60)
     with pytest.raises(SolutionStopped, match="time was up"):
-        known.of(inputs, False, time.monotonic(), asked)
+        known.of(inputs, False, TimeLimit(0), asked)
     threads.append(threading.Thread(target=lambda: got.append(known.of(inputs, False, soon(), asked))))
     threads[1].start()
     may_end.set()
@@ -101,7 +101,7 @@ def test_what_is_made_from_a_sample_is_made_once() -> None:
 class Batches:
     """A worker that answers many calls at once, and counts them."""
 
-    alive = True
+    alive, processor_seconds = True, 0.0
 
     def __init__(self) -> None:
         self.counts = list[int]()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
-import time
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -13,10 +13,12 @@ import pytest
 
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.display.inspector.evidence import evidence_section
+from autocoder_jupyter.display.inspector.subject import Subject
 from autocoder_jupyter.display.live import card_text
 from autocoder_jupyter.engine.evidence.mutants import mutants
-from autocoder_jupyter.engine.evidence.mutation import MutationRun
+from autocoder_jupyter.engine.evidence.mutation import MutationRun, TriedMutant
 from autocoder_jupyter.engine.evidence.solution_worker import KnownAnswers
+from autocoder_jupyter.engine.evidence.time_limit import TimeLimit
 from autocoder_jupyter.engine.evidence.variations import VariedSample
 from autocoder_jupyter.engine.programs import alternatives
 from autocoder_jupyter.redaction.messages import Redaction
@@ -269,7 +271,9 @@ async def test_a_function_whose_added_tests_fail_later_is_shown_as_it_was_verifi
     state = FunctionRun("growth")
     for event in produced.events:
         state = state.apply(event)
-    assert "Ready · 1 of 1 tests passed" in card_text(state) and "not verified" not in card_text(state)
+    assert "Ready, not fully checked · 1 of 1 tests passed" in card_text(state) and "not verified" not in card_text(
+        state
+    )
 
 
 @pytest.mark.parametrize(
@@ -291,7 +295,8 @@ async def test_a_function_stays_verified_if_no_tests_can_be_added(
 async def test_what_each_layer_took_is_in_the_evidence_and_in_the_inspector(runner: Runner) -> None:
     produced = await runner.begin(script(FILTERED, BOUND), samples={"sales": orders()}, settings=NORMAL)
     costs = {cost.layer: cost for cost in produced.report.evidence.costs}
-    assert list(costs) == ["tests", "clock, chance and changes of the data", "changes of the code", "other inputs"]
+    own = ["clock, chance and changes of the data", "changes of the code", "other inputs"]
+    assert list(costs) == ["tests", "rows used", *own]
     assert costs["tests"].tokens > 0 and all(cost.tokens == 0 for layer, cost in costs.items() if layer != "tests")
     assert all(cost.seconds > 0 and cost.recorded == 0 for cost in costs.values())
     assert costs_shown(produced) == ("", "tokens", "seconds")
@@ -309,7 +314,8 @@ async def test_what_each_layer_took_is_in_the_evidence_and_in_the_inspector(runn
 
 def costs_shown(produced: Generated) -> tuple[str, ...]:
     """The headings of what the layers took, in the inspector."""
-    (row,) = (row for row in evidence_section(produced.report) if isinstance(row, Row) and row.label.startswith("Cost"))
+    section = evidence_section(Subject(produced.report, "ready"))
+    (row,) = (row for row in section if isinstance(row, Row) and row.label == "Cost")
     (table,) = row.blocks
     assert isinstance(table, Table)
     return table.headings
@@ -373,7 +379,7 @@ def test_a_change_without_end_ends_only_itself(monkeypatch: pytest.MonkeyPatch) 
     varied = VariedSample({"sales": pd.DataFrame({"price": [1.0, 2.0, 4.0]})})
     brief: Any = None  # is for tests
     trial = MutationRun(
-        *(program, brief, None, varied, {}, Redaction("rows"), KnownAnswers(), 50, time.monotonic() + 300),
+        *(program, brief, None, varied, {}, Redaction("rows"), KnownAnswers(), 50, TimeLimit(300)),
         [*mutants(COUNTING)],
     )
     changes = {(mutant.was, mutant.now) for mutant in trial.left}
@@ -396,3 +402,18 @@ def test_a_function_that_needs_its_module_or_a_default_runs_among_several(monkey
     monkeypatch.setattr(alternatives, "DEFAULTS", {"b": 7})
     assert [alternatives.run(number, a=1) for number in (0, 1, 0)] == [8, 6, 8]
     assert alternatives.run(1, a=1, b=2) == 3
+
+
+def test_where_a_worker_has_ended_no_test_is_said_to_notice_a_change() -> None:
+    """Every call fails there, as on a change that each test notices."""
+    program = Program(FILTERED, (InputSpec(name="sales", type="DataFrame"),), (OutputSpec(name="total", type="float"),))
+    mutant, *_ = mutants(FILTERED, ["sales"])
+    brief: Any = None  # no test runs
+    run = MutationRun(
+        *(program, brief, None, VariedSample({"sales": orders()}, 0), {}, Redaction("rows"), KnownAnswers(), 5),
+        *(TimeLimit(300), []),
+        found=[tried := TriedMutant(mutant, {"sales": orders()})],
+    )
+    gone: Any = SimpleNamespace(alive=False)
+    run.again(gone, gone)
+    assert run.found == [tried]

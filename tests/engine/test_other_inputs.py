@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +12,7 @@ import pytest
 from autocoder_jupyter.display.live import card_text
 from autocoder_jupyter.engine.evidence.examiner import OtherInputs, is_general, on_other_inputs
 from autocoder_jupyter.engine.evidence.solution_worker import SolutionWorker
+from autocoder_jupyter.engine.evidence.time_limit import TimeLimit
 from autocoder_jupyter.engine.evidence.variations import VariedSample
 from autocoder_jupyter.redaction.messages import Redaction
 from autocoder_jupyter.run.of_report import run_of, verified
@@ -36,12 +36,14 @@ def orders(rows: int = 100) -> pd.DataFrame:
     return pd.DataFrame({"id": [f"o{n:03}" for n in range(rows)], "n": np.tile([1.0, 2.0, 5.0, 9.0], rows // 4)})
 
 
-def found(worker: Worker, body: str, *checks: str, data: pd.DataFrame | None = None) -> OtherInputs:
+def found(
+    worker: Worker, body: str, *checks: str, data: pd.DataFrame | None = None, seconds: float = 120.0
+) -> OtherInputs:
     code = f"import pandas as pd\n\n\ndef run(x: pd.DataFrame):\n    {body}\n"
     program = Program(code, (InputSpec(name="x", type="DataFrame"),), (OutputSpec(name="out", type="float"),))
     side = SolutionWorker("f", worker, program)
     table = orders() if data is None else data
-    return on_other_inputs(side, VariedSample({"x": table}, 30), {}, time.monotonic() + 120, checks, Redaction("rows"))
+    return on_other_inputs(side, VariedSample({"x": table}, 30), {}, TimeLimit(seconds), checks, Redaction("rows"))
 
 
 def test_an_error_on_a_few_rows_is_found_with_a_small_input(worker: Worker) -> None:
@@ -64,6 +66,13 @@ def test_texts_that_were_made_up_may_be_refused(worker: Worker) -> None:
 def test_an_error_that_the_code_raises_itself_is_meant(worker: Worker) -> None:
     seen = found(worker, "if len(x) < 10: raise ValueError('too few')\n    return float(x['n'].sum())")
     assert seen.failed == () and seen.count > 5
+
+
+def test_a_check_is_not_said_to_fail_because_the_time_was_up(worker: Worker) -> None:
+    """The limit has ended the worker, in which no check can be evaluated any more."""
+    seen = found(worker, "while len(x) != 50: pass\n    return 1.0", "out == 1", seconds=1.0)
+    assert not worker.alive and seen.count > 0
+    assert (seen.failed, seen.held) == ((), ())
 
 
 def test_a_check_is_tried_on_other_inputs(worker: Worker) -> None:

@@ -8,14 +8,16 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.display.card import card
+from autocoder_jupyter.display.card import evidence_rows, rows
+from autocoder_jupyter.display.folds import history_rows
 from autocoder_jupyter.engine.prepare import settle_inputs
+from autocoder_jupyter.magics.command import parse_cell
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.run.events import Noticed, VersionBegun
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.versions import Versions
 from autocoder_jupyter.versions.request_fields import FIELDS, RequestKey, changes, written_otherwise
-from autocoder_jupyter.view.as_text import document_text
+from autocoder_jupyter.view.as_text import blocks_text
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced, sales
 
 pytestmark = pytest.mark.local_sandbox
@@ -37,11 +39,11 @@ OTHERS: dict[str, dict[str, Any]] = {
 
 
 def text_of(produced: Generated) -> str:
-    """The card of a run, as a terminal shows it."""
+    """The rows of the card and its folds, as text."""
     state = FunctionRun("growth")
     for event in produced.events:
         state = state.after(event)
-    return document_text(card(state))
+    return "\n".join(blocks_text((*rows(state), *evidence_rows(state), *history_rows(state))))
 
 
 def noticed(produced: Generated) -> str:
@@ -90,7 +92,7 @@ async def test_the_card_says_who_wrote_it_and_whom_refresh_would_ask(runner: Run
     assert begun.writer.startswith("openai/scripted; --refresh asks openai/another; only --refresh uses the system ")
     assert again.report.written_by == "openai/scripted"
     refreshed = await runner.generate(SCRIPT, settings={**settings, "cache": "override"})
-    assert refreshed.report.written_by == "openai/another" and "plan" in refreshed.asked
+    assert refreshed.report.written_by == "openai/another" and "code" in refreshed.asked
 
 
 async def test_a_function_without_tests_is_not_enough_where_tests_are_wanted(runner: Runner) -> None:
@@ -103,6 +105,17 @@ async def test_a_function_without_tests_is_not_enough_where_tests_are_wanted(run
     assert [bool(version.report.tests) for version in versions] == [False, True]  # the first one was not overwritten
     again = await runner.generate({}, settings={"skip_tests": True})
     assert again.asked == [] and again.report.tests
+
+
+@pytest.mark.parametrize(("first", "then"), [("--skip-tests", "--effort none"), ("--effort none", "--skip-tests")])
+async def test_no_effort_opens_what_was_made_without_tests_and_the_other_way_round(
+    runner: Runner, first: str, then: str
+) -> None:
+    usual = {"effort": "normal"}
+    made = await runner.generate(SCRIPT, settings={**usual, **parse_cell(f"growth {first}", "x").settings})
+    assert made.report.success and not made.report.tests and "tests" not in made.asked
+    opened = await runner.generate({}, settings={**usual, **parse_cell(f"growth {then}", "x").settings})
+    assert opened.asked == [] and opened.report.run_id == made.report.run_id and opened.report.success
 
 
 @pytest.mark.parametrize(

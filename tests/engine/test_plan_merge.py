@@ -8,12 +8,13 @@ import pytest
 from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.engine.conversation import Conversation
 from autocoder_jupyter.engine.evidence.second_writer import read_second
-from autocoder_jupyter.engine.plan import PlanAnswer, make_plan, merge
+from autocoder_jupyter.engine.first_answer import FirstAnswer, first_messages
+from autocoder_jupyter.engine.plan import PlanAnswer, merge, reading
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.models.answers import Unreadable
 from autocoder_jupyter.models.client import LiteLLMModel
 from autocoder_jupyter.request import Request
-from autocoder_jupyter.types import ColumnSpec, InputSpec, OutputSpec
+from autocoder_jupyter.types import CodePlan, ColumnSpec, InputSpec, OutputSpec
 from tests.cases import each
 from tests.scripted_model import ScriptedModel
 
@@ -154,13 +155,19 @@ def test_what_is_said_of_declared_outputs_and_given_inputs_need_not_be_understoo
     assert merge(said, INPUTS, declared).outputs == declared
 
 
+async def planned(conversation: Conversation) -> CodePlan:
+    request = Request(name="r", prompt="Sum it up.")
+    messages = first_messages(request, (), "", plan_only=True)
+    return (await FirstAnswer(conversation, messages, reading(request, ()), plan_only=True).head()).plan
+
+
 async def test_the_model_hears_what_is_wrong_with_its_plan_and_none_of_its_outputs_is_lost() -> None:
     bad = {"name": "trend", "type": "Trendline"}
     said = {"description": "d", "approach": "a", "outputs": [{"name": "total", "type": "number"}, bad]}
     good = {**said, "outputs": [said["outputs"][0], {**bad, "type": "list[float]"}]}
     with ScriptedModel([json.dumps({"plan": said}), json.dumps({"plan": good})]) as endpoint:
         conversation = Conversation(LiteLLMModel(endpoint.config()), Budget(), lambda event: None)
-        plan = await make_plan(conversation, Request(name="r", prompt="Sum it up."), (), "")
+        plan = await planned(conversation)
     assert [(output.name, output.type) for output in plan.outputs] == [("total", "float"), ("trend", "list")]
     assert "Output 'trend': 'Trendline' is not one of the types" in endpoint.requests[1]["messages"][-1]["content"]
 
@@ -169,7 +176,7 @@ async def test_a_plan_that_is_never_understood_ends_with_the_reason() -> None:
     said = {"description": "d", "approach": "a", "outputs": [{"name": "trend", "type": "Trendline"}]}
     with ScriptedModel([json.dumps(said)] * 3) as endpoint, pytest.raises(UnusableAnswer) as caught:
         conversation = Conversation(LiteLLMModel(endpoint.config()), Budget(), lambda event: None)
-        await make_plan(conversation, Request(name="r", prompt="Sum it up."), (), "")
+        await planned(conversation)
     assert "'Trendline' is not one of the types" in caught.value.why
 
 

@@ -7,11 +7,11 @@ import pytest
 
 from autocoder_jupyter.data.tokens import estimate_tokens
 from autocoder_jupyter.engine.evidence.second_writer import second_messages
-from autocoder_jupyter.engine.plan import PlanAnswer, merge, plan_messages
+from autocoder_jupyter.engine.first_answer import first_messages
+from autocoder_jupyter.engine.plan import PlanAnswer, merge
 from autocoder_jupyter.engine.prepare import prepare
-from autocoder_jupyter.engine.prompt import Brief, plan_text
+from autocoder_jupyter.engine.prompt import Brief, code_rules, plan_text
 from autocoder_jupyter.engine.tests import tests_messages as messages_of_tests
-from autocoder_jupyter.engines.staged.writer import code_messages
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.types import CodePlan, InputSpec, OutputSpec, TypeName
 from tests.questions import shared, texts_of_all_stages
@@ -21,24 +21,24 @@ from tests.tables import mixed_table
 
 @pytest.fixture(scope="module")
 def questions() -> dict[str, str]:
-    """The texts of plan, code, tests, diagnosis and fix, for a table of 20 columns."""
+    """The texts of the first question, of tests, diagnosis and fix, for a table of 20 columns."""
     return texts_of_all_stages(mixed_table(10_000))
 
 
 def test_of_what_is_sent_after_the_first_question_a_cache_can_serve_four_fifths(questions: dict[str, str]) -> None:
-    later = [questions[stage] for stage in ("code", "tests")]
-    served = sum(len(shared(questions["plan"], text)) for text in later)
+    later = [questions[stage] for stage in ("tests",)]
+    served = sum(len(shared(questions["code"], text)) for text in later)
     assert served >= 0.8 * sum(map(len, later))
 
 
 def test_what_no_cache_can_serve_is_short(questions: dict[str, str]) -> None:
-    first, *later = (questions[stage] for stage in ("plan", "code", "tests"))
+    first, *later = (questions[stage] for stage in ("code", "tests"))
     assert len(first) + sum(len(text) - len(shared(first, text)) for text in later) < 10_450
 
 
 def test_what_is_shared_ends_with_the_data_and_is_long_enough_to_be_kept(questions: dict[str, str]) -> None:
-    for stage in ("code", "tests", "diagnose", "fix"):
-        common = shared(questions["plan"], questions[stage])
+    for stage in ("tests", "diagnose", "fix"):
+        common = shared(questions["code"], questions[stage])
         assert "</environment>" in common
         assert estimate_tokens(common) > 1_024  # no provider caches less
 
@@ -49,8 +49,7 @@ def test_a_fix_begins_as_its_diagnosis_does_up_to_the_code(questions: dict[str, 
 
 def test_what_a_stage_wants_stands_last(questions: dict[str, str]) -> None:
     for stage, words in {
-        "plan": "You plan one Python function",
-        "code": "You write one module",
+        "code": "Begin the module with a docstring",
         "tests": "You test one Python function",
         "fix": "You mend one Python module",
     }.items():
@@ -59,8 +58,7 @@ def test_what_a_stage_wants_stands_last(questions: dict[str, str]) -> None:
 
 def test_only_files_and_figures_that_there_are_have_rules() -> None:
     def rules(kind: TypeName) -> str:
-        plan = merge(PlanAnswer.model_validate_json(PLAN), (), (OutputSpec(name="x", type=kind),))
-        return code_messages(Brief(Request(name="x", prompt="p"), plan, ""), None)[1]["content"]
+        return code_rules(merge(PlanAnswer.model_validate_json(PLAN), (), (OutputSpec(name="x", type=kind),)))
 
     assert "current folder" in rules("File") and "matplotlib" not in rules("File")
     assert "matplotlib" in rules("Figure") and "current folder" not in rules("Figure")
@@ -69,7 +67,7 @@ def test_only_files_and_figures_that_there_are_have_rules() -> None:
 
 def test_other_libraries_of_figures_are_spoken_of_where_the_request_does() -> None:
     def asked(prompt: str) -> str:
-        return plan_messages(Request(name="x", prompt=prompt), (), "")[1]["content"]
+        return first_messages(Request(name="x", prompt=prompt), (), "")[1]["content"]
 
     assert "altair" in asked("A bar chart with Altair.")
     assert "plotly" not in asked("A bar chart.")
@@ -99,8 +97,7 @@ def test_every_question_says_what_a_list_of_fixed_length_and_a_dict_of_fixed_key
     plan = merge(PlanAnswer.model_validate_json(PLAN), prepared.inputs, outputs)
     brief = Brief(request, plan, prepared.context.text)
     asked = {
-        "plan": plan_messages(request, prepared.inputs, brief.context),
-        "code": code_messages(brief, None),
+        "code": first_messages(request, prepared.inputs, brief.context),
         "tests": messages_of_tests(brief),
         "second": second_messages(request, prepared.inputs, brief.context),
     }
@@ -108,20 +105,18 @@ def test_every_question_says_what_a_list_of_fixed_length_and_a_dict_of_fixed_key
     for stage, (system, told) in asked.items():
         assert rule in system["content"], stage
         assert "list[int]" in told["content"], stage
-    assert "of a list of fixed length what stands\n  at each place" in asked["plan"][1]["content"]
+    assert "for a list of fixed length, what\n  stands at each place" in asked["code"][1]["content"]
 
 
 def test_a_stage_is_told_what_is_not_its_part(questions: dict[str, str]) -> None:
     assert all("only for whoever writes tests" in text for text in questions.values())
-    assert "and write no code" in questions["plan"]
     assert "no tests, no example of a call" in questions["code"]
 
 
 def test_where_a_plan_contradicts_itself_it_says_what_holds(questions: dict[str, str]) -> None:
-    assert "Approach (where it departs from <interface>, <interface> holds): Group by month" in questions["code"]
     assert "What the request leaves open is read like this; it goes before a meaning above:" in questions["tests"]
-    assert "meanings then write its name, not its value" in questions["plan"]
-    assert "(`orders_in_2019`)" in questions["plan"]
+    assert "meanings then refer to it by name" in questions["code"]
+    assert "(`orders_in_2019`)" in questions["code"]
 
 
 def test_if_one_input_has_a_meaning_all_are_listed() -> None:

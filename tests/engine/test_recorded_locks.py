@@ -68,10 +68,10 @@ class Folder:
 
     def record(self, change: Any) -> None:
         """Change the recorded lock file, as its author can."""
-        (line,) = self.journal.read_text().splitlines()
+        head, line = self.journal.read_text().splitlines()
         entry = json.loads(line)
         entry["outcome"]["lock"] = change(entry["outcome"]["lock"])
-        self.journal.write_text(json.dumps(entry) + "\n")
+        self.journal.write_text(f"{head}\n{json.dumps(entry)}\n")
 
 
 @pytest.fixture

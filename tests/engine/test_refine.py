@@ -115,9 +115,9 @@ async def test_each_sees_what_it_needs_and_no_more(runner: Runner) -> None:
     prompts = {
         stage: prompt_of(request) for stage, request in zip(produced.asked, produced.model.requests, strict=True)
     }
-    for stage in ("plan", "code", "tests"):
+    for stage in ("code", "tests"):
         assert f"- {WISH}" in prompts[stage] and "<wishes>" in prompts[stage]
-    assert CODE in prompts["plan"] and "Total revenue of @sales. (passed)" in prompts["plan"]
+    assert "Total revenue of @sales. (passed)" in prompts["code"]
     assert CODE in prompts["code"] and "def test_" not in prompts["code"]
     assert "def test_sum" in prompts["tests"] and "def run(" not in prompts["tests"].partition("<tests_that_stay>")[2]
     assert "def test_empty" in prompts["sort_tests"] and f"<wish>\n{WISH}\n</wish>" in prompts["sort_tests"]

@@ -18,13 +18,12 @@ import pytest
 
 from autocoder_jupyter.engine import loop
 from autocoder_jupyter.errors import RequestInUse
-from autocoder_jupyter.run.events import Noticed, TokensUsed
+from autocoder_jupyter.run.events import TokensUsed, WaitsForRun
 from autocoder_jupyter.sandbox.environments import installed
 from autocoder_jupyter.versions.request_lock import (
     Holder,
     LockPatience,
     hold_lock,
-    holder_words,
     is_held,
     lock_of,
     remove_old,
@@ -62,7 +61,7 @@ def write(lock: Path, content: bytes) -> None:
 
 
 async def test_an_old_file_is_removed_and_a_new_one_stays(lock: Path) -> None:
-    async with hold_lock(lock, lambda: None):
+    async with hold_lock(lock, lambda _: None):
         pass
     assert not is_removed(lock)
     aged(lock)
@@ -70,16 +69,16 @@ async def test_an_old_file_is_removed_and_a_new_one_stays(lock: Path) -> None:
 
 
 async def test_a_request_makes_its_old_file_new(lock: Path) -> None:
-    async with hold_lock(lock, lambda: None):
+    async with hold_lock(lock, lambda _: None):
         pass
     aged(lock)
-    async with hold_lock(lock, lambda: None):
+    async with hold_lock(lock, lambda _: None):
         pass
     assert not is_removed(lock)
 
 
 async def test_a_file_stays_while_its_request_is_worked_on(lock: Path) -> None:
-    async with hold_lock(lock, lambda: None):
+    async with hold_lock(lock, lambda _: None):
         aged(lock)
         assert not is_removed(lock) and is_held(lock)
     assert is_removed(lock)
@@ -90,15 +89,15 @@ async def test_who_waits_for_a_file_that_is_removed_locks_the_file_that_others_f
     entered = asyncio.Event()
 
     async def wait() -> None:
-        async with hold_lock(lock, waits.set):
+        async with hold_lock(lock, lambda _: waits.set()):
             entered.set()
             assert is_held(lock)
 
-    async with hold_lock(lock, lambda: None):
+    async with hold_lock(lock, lambda _: None):
         waiting = asyncio.create_task(wait())
         await waits.wait()
         delete(lock)
-        async with hold_lock(lock, lambda: None):
+        async with hold_lock(lock, lambda _: None):
             assert not entered.is_set()
     await asyncio.wait_for(waiting, 60)
     assert entered.is_set()
@@ -114,7 +113,7 @@ from pathlib import Path
 from autocoder_jupyter.versions.request_lock import LockPatience, hold_lock
 
 async def main():
-    async with hold_lock(Path(sys.argv[1]), lambda: None, patience=LockPatience(beat=0.05)):
+    async with hold_lock(Path(sys.argv[1]), lambda _: None, patience=LockPatience(beat=0.05)):
         if sys.argv[2] == "child" and not os.fork():
             os.read(0, 1)
             return
@@ -168,9 +167,10 @@ async def test_a_stopped_kernel_is_named_and_not_waited_for_for_ever(lock: Path,
     kernel.send(signal.SIGSTOP)
     told: list[str] = []
     with pytest.raises(RequestInUse) as caught:
-        async with hold_lock(lock, lambda: told.append(holder_words(lock)), patience=QUICK):
+        async with hold_lock(lock, told.append, patience=QUICK):
             pytest.fail("the lock of a stopped kernel is not taken: it may go on")
-    assert told == [f" (process {kernel.pid}, which is stopped)"]
+    who = f"Another kernel (process {kernel.pid}, which is stopped) works on the same request."
+    assert [words.startswith(who) for words in told] == [True]
     assert f"process {kernel.pid}, which is stopped" in str(caught.value)
     assert f"kill -CONT {kernel.pid}" in caught.value.hint
 
@@ -179,7 +179,7 @@ async def test_a_kernel_that_is_stopped_only_for_a_while_is_waited_for(lock: Pat
     kernel, waits = other(), asyncio.Event()
 
     async def wait() -> None:
-        async with hold_lock(lock, waits.set, patience=LockPatience(stopped=60.0)) as held:
+        async with hold_lock(lock, lambda _: waits.set(), patience=LockPatience(stopped=60.0)) as held:
             assert held
 
     kernel.send(signal.SIGSTOP)
@@ -194,7 +194,7 @@ async def test_a_kernel_that_works_is_waited_for_longer_than_a_stopped_one(lock:
     other()
     patience = LockPatience(stopped=0.2, silent=0.4)
     with pytest.raises(TimeoutError):
-        async with asyncio.timeout(2), hold_lock(lock, lambda: None, patience=patience):
+        async with asyncio.timeout(2), hold_lock(lock, lambda _: None, patience=patience):
             pytest.fail("another process holds it")
 
 
@@ -203,7 +203,7 @@ async def test_a_kernel_of_which_nothing_is_known_is_given_up_after_its_silence(
     kernel.send(signal.SIGSTOP)
     write(lock, b"7 8 pid:[another]\n")
     with pytest.raises(RequestInUse, match="no sign of life"):
-        async with hold_lock(lock, lambda: None, patience=LockPatience(stopped=60.0, silent=0.5)):
+        async with hold_lock(lock, lambda _: None, patience=LockPatience(stopped=60.0, silent=0.5)):
             pytest.fail("another process holds it")
 
 
@@ -212,7 +212,7 @@ async def test_a_wait_can_be_cancelled_at_once(lock: Path, other: Any) -> None:
     waits = asyncio.Event()
 
     async def wait() -> None:
-        async with hold_lock(lock, waits.set):
+        async with hold_lock(lock, lambda _: waits.set()):
             pytest.fail("another process holds it")
 
     waiting = asyncio.create_task(wait())
@@ -225,16 +225,15 @@ async def test_a_wait_can_be_cancelled_at_once(lock: Path, other: Any) -> None:
 async def test_a_killed_kernel_whose_forked_child_lives_holds_nobody_up(lock: Path, other: Any) -> None:
     other("child").send(signal.SIGKILL)
     assert is_held(lock)
-    async with asyncio.timeout(30), hold_lock(lock, lambda: None) as held:
+    async with asyncio.timeout(30), hold_lock(lock, lambda _: None) as held:
         assert held and is_held(lock)
 
 
 @pytest.mark.parametrize("content", [b"", b"x", b"-1 2 3", b"1 2", b"99999999999 1 a", b"\xff" * 500, b"1 2 3 4\n"])
 async def test_a_lock_file_with_other_content_is_a_lock_like_any(lock: Path, content: bytes) -> None:
     write(lock, content)
-    assert holder_words(lock) == ""
-    async with hold_lock(lock, lambda: None) as held:
-        assert held and holder_words(lock) == ""
+    async with hold_lock(lock, lambda _: None) as held:
+        assert held
         assert Holder.this_process().state == "alive"
 
 
@@ -250,7 +249,7 @@ async def test_a_generation_beside_a_stopped_kernel_ends_without_a_question(
     with pytest.raises(RequestInUse, match=f"process {kernel.pid}"):
         await runner.generate({}, hear=events.append)
     assert not any(isinstance(event, TokensUsed) for event in events)
-    assert any(isinstance(event, Noticed) and f"process {kernel.pid}" in event.text for event in events)
+    assert any(isinstance(event, WaitsForRun) and f"process {kernel.pid}" in event.words for event in events)
 
 
 @pytest.mark.local_sandbox

@@ -6,7 +6,6 @@ import math
 import pathlib
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
@@ -39,6 +38,7 @@ from autocoder_jupyter.engine.evidence.small_inputs import (
     value_forms,
 )
 from autocoder_jupyter.engine.evidence.solution_worker import SolutionStopped, SolutionWorker, answers_of_both
+from autocoder_jupyter.engine.evidence.time_limit import TimeLimit
 from autocoder_jupyter.engine.evidence.variations import ROWS, Variation, VariedSample, variations
 from autocoder_jupyter.equality import INDEPENDENT, equal
 from autocoder_jupyter.equality.tables import matched_columns
@@ -88,7 +88,7 @@ def test_values_that_differ_are_not_taken_for_rounded_ones(one: object, other: f
 class Meeting:
     """A worker whose call waits for a call of the other one."""
 
-    alive = True
+    alive, processor_seconds = True, 0.0
 
     def __init__(self, meeting: threading.Barrier) -> None:
         self.meeting = meeting
@@ -104,7 +104,7 @@ def test_both_sides_answer_at_the_same_time_and_are_waited_for() -> None:
     meeting = threading.Barrier(2)
     workers: list[Any] = [Meeting(meeting), Meeting(meeting)]
     sides = [SolutionWorker("", worker, Program("", (), ())) for worker in workers]
-    ours, theirs = answers_of_both(sides[0], sides[1], {}, time.monotonic() + 60)
+    ours, theirs = answers_of_both(sides[0], sides[1], {}, TimeLimit(60))
     assert ours.values == theirs.values == {"out": 1}
 
     class Gone(Meeting):
@@ -117,9 +117,7 @@ def test_both_sides_answer_at_the_same_time_and_are_waited_for() -> None:
     workers[0].is_done = False
     gone: Any = Gone(meeting)
     with pytest.raises(SolutionStopped, match="the second solution was stopped"):
-        answers_of_both(
-            sides[0], SolutionWorker("the second solution", gone, Program("", (), ())), {}, time.monotonic() + 60
-        )
+        answers_of_both(sides[0], SolutionWorker("the second solution", gone, Program("", (), ())), {}, TimeLimit(60))
     assert workers[0].is_done
 
 

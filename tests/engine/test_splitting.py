@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,8 +20,9 @@ from autocoder_jupyter.engine.evidence.code_numbers import (
     with_small_products,
 )
 from autocoder_jupyter.engine.evidence.pieces import below, by_groups, by_rows, compared_tables, deviation, difference
-from autocoder_jupyter.engine.evidence.solution_worker import TIME_IS_UP, Answer, SolutionStopped
+from autocoder_jupyter.engine.evidence.solution_worker import Answer
 from autocoder_jupyter.engine.evidence.split import SplitCheck
+from autocoder_jupyter.engine.evidence.time_limit import TimeLimit
 from autocoder_jupyter.engine.evidence.variations import split_variations
 from autocoder_jupyter.sandbox.protocol import Program
 from autocoder_jupyter.types import InputSpec, OutputSpec
@@ -49,9 +49,7 @@ def check_body(body: str, inputs: Mapping[str, Any], seconds: float = LONG, only
     code = f"import pandas as pd\n\ndef run({', '.join(inputs)}):\n    {body}\n"
     functions: dict[str, Any] = {}
 
-    def ask(program: Program, inputs: Mapping[str, Any], deadline: float) -> Answer:
-        if time.monotonic() > deadline:
-            raise SolutionStopped(TIME_IS_UP)
+    def ask(program: Program, inputs: Mapping[str, Any], limit: TimeLimit) -> Answer:
         if program.code not in functions:
             namespace: dict[str, Any] = {}
             exec(program.code, namespace)
@@ -66,7 +64,7 @@ def check_body(body: str, inputs: Mapping[str, Any], seconds: float = LONG, only
 
     specs = (InputSpec(name=table, type="DataFrame"), *(InputSpec(name=name, type="int") for name in more))
     program = Program(code, specs, (OutputSpec(name="answer", type="DataFrame"),))
-    return SplitCheck(ask, program, "answer", inputs, table, seconds).run(only)
+    return SplitCheck(ask, program, "answer", inputs, table, TimeLimit(seconds)).run(only)
 
 
 @pytest.mark.slow

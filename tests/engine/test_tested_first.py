@@ -141,7 +141,7 @@ async def test_what_no_test_can_tell_is_written_anew(
     """A demand that went may have been why the function is as it is."""
     await runner.generate(SCRIPT, **before)
     again = await runner.generate(SCRIPT, **now)
-    assert "plan" in again.asked and again.report.change == why
+    assert "code" in again.asked and again.report.change == why
 
 
 DEFAULT_PLAN = json.dumps(

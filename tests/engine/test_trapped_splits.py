@@ -107,6 +107,6 @@ def test_a_watched_function_tells_its_way_and_answers_the_same() -> None:
     namespace: dict[str, Any] = {}
     exec(watched(program, ["sales"]).program.code, namespace)
     answer, told = namespace["run"](pd.DataFrame({"units": [1, 2, 5]}))
-    way, seconds = way_of(told)
-    assert answer == [3, 5] and seconds >= 0
+    way = way_of(told)
+    assert answer == [3, 5]
     assert sorted(map(dict, way.values()), key=str) == [{0: 1, 1: 1}, {0: 1, 1: 2}, {0: 1}]

@@ -178,7 +178,7 @@ def test_the_shipped_tasks_are_those_of_the_benchmark() -> None:
 @each(
     ("change", "why"),
     [
-        ({"format": 2}, "not in format 1"),
+        ({"format": 0}, "not in format 1"),
         ({"returns": "File"}, "cannot be a File"),
         ({"request": ["a"]}, "request must be a non-empty string"),
         ({"sample": {"tables": ["orders"], "values": []}}, "a value for each table"),

@@ -172,7 +172,7 @@ def test_whoever_waits_is_told_that_only_a_person_can_make_it_go_on(
         job.result.wait(0.7)
     job.decline()
     said = capsys.readouterr().out
-    assert said.count("leftpad") == 1 and "%autocode approve growth" in said
+    assert said.count("to install leftpad") == 1 and "%autocode reply growth yes leftpad, or no" in said
     engine.go_on.set()
     job.result.wait(30)
 
@@ -294,7 +294,7 @@ def test_questions_of_the_plan_wait_for_answers_and_not_for_ever_for_a_cancelled
     while job.pending_questions is None:
         time.sleep(0.01)
     assert (job.state, job.pending_questions) == ("waiting for answers", questions)
-    assert "%autocode answer growth" in job.obstacle()
+    assert "%autocode reply growth" in job.obstacle()
     assert job.answer(["b"]) is True
     job.result.wait(30)
     assert engine.answers == ("b",) and job.pending_questions is None and job.answer(["a"]) is False
@@ -312,7 +312,7 @@ def test_a_verified_function_is_there_while_its_second_opinion_runs(engine: Any,
     result = submit().result
     assert result.success and result.code and result.report.second_opinion.state == "running"
     assert (result.state, result.done, result.is_usable, result.last_good) == ("ready", False, True, result)
-    assert repr(result) == "<autocode growth ready · second opinion running>"
+    assert repr(result) == "<autocode growth ready, not fully checked · second opinion running>"
     with pytest.raises(TimeoutError):
         result.wait(0.01)
     engine.outcome = finished("growth", second_opinion=SecondOpinion(state="agree"))

@@ -60,18 +60,11 @@ def test_a_kind_accepts_its_own_values_and_no_others(name: TypeName) -> None:
     assert accepted == ({name} | also if KINDS[name].is_input else set())
 
 
-@each("name", [name for name, kind in KINDS.items() if kind.parse])
-def test_what_a_form_shows_it_reads_again(name: TypeName) -> None:
-    kind = KINDS[name]
-    assert kind.parse is not None and kind.expects
-    assert kind.parse(kind.show(VALUES[name])) == VALUES[name]
-
-
 @pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if kind.from_iso])
 def test_a_default_in_iso_text_is_the_same_value_here_and_in_the_solution(name: TypeName) -> None:
     kind = KINDS[name]
     assert kind.from_iso is not None
-    text = kind.from_iso(kind.show(VALUES[name]))
+    text = kind.from_iso({"timedelta": "P1DT3S"}.get(name) or VALUES[name].isoformat())
     assert kind.takes_json(text) and kind.from_json(text) == VALUES[name]
     assert eval(kind.source(text), {"datetime": dt}) == VALUES[name]
 

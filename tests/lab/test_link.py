@@ -14,6 +14,7 @@ from autocoder_jupyter import lab
 from autocoder_jupyter.lab.link import UPDATE_SECONDS, PageLink
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.run.events import StageStarted, TextStreamed
+from autocoder_jupyter.version import VERSION
 from tests.lab.conftest import ScriptedChannel, ScriptedJobs
 
 
@@ -29,7 +30,7 @@ def test_before_a_hello_nothing_is_said_and_no_thread_runs(
 ) -> None:
     shell.run("import pandas as pd; sales = pd.DataFrame()")
     shell.run("%%autocode growth\nWords of @sales")
-    assert channels[0].opening == {"protocol": 2, "version": "0.1.0"}
+    assert channels[0].opening == {"protocol": 2, "version": VERSION}
     assert channels[0].said == [] and not link.has_page
     assert "autocode-link" not in [thread.name for thread in threading.enumerate()]
 

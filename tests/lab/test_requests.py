@@ -17,11 +17,20 @@ from autocoder_jupyter.magics.references import describe
 from autocoder_jupyter.models import catalogue, preflight
 from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.run.events import PlanReady, SampleOutputs
-from autocoder_jupyter.types import CodePlan, OutputSpec
+from autocoder_jupyter.types import (
+    CodePlan,
+    Difference,
+    Evidence,
+    OutputSpec,
+    SecondOpinion,
+    Strength,
+    TestOutcome,
+)
 from autocoder_jupyter.types.interface import FoundSplit, Split
 from autocoder_jupyter.types.records import Glimpse
 from tests.lab.conftest import ScriptedJobs
 from tests.lab.test_link import wait_until
+from tests.lab.test_results import finished
 from tests.scripted_model import ScriptedModel
 
 TOLD = json.loads((Path(__file__).parents[1] / "labextension" / "told.json").read_text(encoding="utf-8"))
@@ -41,6 +50,23 @@ def test_a_package_is_allowed_or_refused(shell: Any, notebook: Notebook, jobs: S
     (told,) = listed(notebook)
     assert asked(notebook, action, question=told["question"]) == {"ok": True, "value": None}
     assert jobs.last.asked == [action]
+
+
+def test_a_question_about_a_function_is_answered_by_its_key(
+    shell: Any, notebook: Notebook, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("platformdirs.user_config_path", lambda name: tmp_path / name)
+    opinion = SecondOpinion(state="differ", differences=(Difference(where="total", first="1", second="2"),))
+    checked = Evidence(tests=(TestOutcome(id="test_a", outcome="passed"),), strength=Strength())
+    shell.user_ns["growth"] = finished("growth", second_opinion=opinion, evidence=checked)
+    (told,) = listed(notebook)
+    assert told["title"] == "Ready, with a question for you" and told["question"] and "keep" in told["actions"]
+    other = asked(notebook, "keep", question="of an older card")
+    assert other == {"ok": False, "error": "growth asks something else now. Read the new question."}
+    assert asked(notebook, "keep", question=told["question"]) == {"ok": True, "value": None}
+    (told,) = listed(notebook)
+    assert (told["title"], told["tone"], told["question"]) == ("Ready", "good", "") and "keep" not in told["actions"]
+    assert asked(notebook, "keep")["error"] == "Nothing is asked about growth."
 
 
 def test_cancel_stops_what_runs_and_nothing_else(shell: Any, notebook: Notebook, jobs: ScriptedJobs) -> None:
@@ -224,7 +250,7 @@ def test_the_models_that_can_be_asked_are_told_with_the_address_that_they_need(
         monkeypatch.setattr(catalogue, "PORTS", {ollama.port: "Ollama", studio.port: "LM Studio"})
         told = str(asked(notebook, "ready", "")["value"])
     assert "a-key-that-nobody-sees" not in told
-    assert json.loads(told) == [
+    assert json.loads(told)["offers"] == [
         {"text": "GEMINI_API_KEY is set.", "models": ["gemini/gemini-2.5-pro"], "api_base": ""},
         {"text": "Ollama answers on this machine.", "models": ["ollama_chat/qwen3"], "api_base": ""},
         {

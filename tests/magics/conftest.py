@@ -3,7 +3,7 @@ from __future__ import annotations
 import atexit
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -99,6 +99,7 @@ class ScriptedJobs:
         self.submitted: list[ScriptedJob] = []
         self.ending: Any = None
         self.prepared: list[tuple[str, str]] = []
+        self.completed: list[str] = []
 
     def prepare(self, model: str) -> None:
         self.prepared.append((model, threading.current_thread().name))
@@ -124,6 +125,9 @@ class ScriptedJobs:
 
     def forget(self, name: str) -> None:
         self.submitted = [job for job in self.submitted if job.name != name]
+
+    def complete(self, name: str, notify: Callable[[], object]) -> None:
+        self.completed.append(name)
 
     def all_jobs(self) -> list[ScriptedJob]:
         return list({job.name: job for job in self.submitted}.values())

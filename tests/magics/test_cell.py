@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import re
 import threading
+import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,7 +12,13 @@ import pytest
 from autocoder_jupyter import engine, magics
 from autocoder_jupyter.errors import AuthenticationFailed, GenerationFailed, InvalidRequest
 from autocoder_jupyter.magics import cell
-from autocoder_jupyter.run.events import StageStarted, ToolCalled, ToolEnded, TurnBegun
+from autocoder_jupyter.magics.command import parse_cell
+from autocoder_jupyter.magics.line import SUBCOMMANDS
+from autocoder_jupyter.magics.options import OPTIONS
+from autocoder_jupyter.run.events import SourceWritten, StageStarted, ToolCalled, ToolEnded, TurnBegun
+from autocoder_jupyter.settings.choices import SandboxMinimum
+from autocoder_jupyter.settings.setting import Option
+from autocoder_jupyter.types import Resources
 from tests.interrupts import interrupt_in
 
 CELL = "%%autocode growth\nMonthly revenue of @sales; {x} $y me@example.org"
@@ -97,14 +106,95 @@ def test_a_key_in_any_option_is_not_repeated(cell: str, shell: Any, capsys: pyte
 
 def test_a_key_in_a_setting_is_not_in_the_list_of_settings(shell: Any) -> None:
     shell.run(f"%config Autocode.packages = ['{KEY}']")
-    shell.run("%autocode config")
+    shell.run("%autocode setup settings")
     assert "packages" in shell.shown and KEY not in shell.shown
 
 
-@pytest.mark.parametrize("cell", ["%%autocode -h", "%%autocode --help\n", "%autocode help", "%autocode -h"])
-def test_help_is_printed_with_and_without_a_body(cell: str, shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "%%autocode -h",
+        "%%autocode --help\n",
+        "%autocode help",
+        "%autocode -h",
+        "%autocode ?",
+        "%autocode?",
+        "%%autocode?",
+    ],
+)
+def test_the_help_has_the_options_that_people_use_and_says_how_to_see_the_rest(
+    cell: str, shell: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
     shell.run(cell)
-    assert "--max-cost DOLLARS" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    options = re.findall(r"^  (?:-\w, )?(--?[\w-]+)", shown, re.MULTILINE)
+    assert options == [
+        *("--output", "--constraint", "--check", "--example", "--model"),
+        *("--max-cost", "--share", "--hide", "--dry-run", "--package"),
+    ]
+    assert "%autocode -h all" in shown and len(shown.split()) < 210
+
+
+@pytest.mark.parametrize("cell", ["%%autocode -h all", "%autocode -h all", "%autocode help all"])
+def test_all_of_the_help_is_one_word_away(cell: str, shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    shell.run(cell)
+    shown = capsys.readouterr().out
+    for option in (option for option in OPTIONS if option.flags):
+        said = [bool(re.search(rf"^  (?:-\w, )?{flag}\b(?!-)", shown, re.MULTILINE)) for flag in option.flags]
+        assert said == [option.is_current] * len(said), option.name
+    assert all(f"\n  {name}" in shown for name in SUBCOMMANDS)
+    assert "\nCode mode\n  --mode" in shown and "\n  second_model " in shown
+
+
+@pytest.mark.parametrize(
+    ("written", "setting", "value", "now"),
+    [
+        ("--skip-tests", "skip_tests", True, "--effort none"),
+        ("--second-opinion off", "second_opinion", "off", ""),
+        ("--cache override", "cache", "override", "--refresh"),
+        ("--cache disable", "cache", "disable", ""),
+        ("--sandbox local", "sandbox", "local", ""),
+        ("--sandbox-minimum full", "sandbox_minimum", SandboxMinimum("full"), ""),
+        ("--cpu 2", "resources", Resources(cpu=2), ""),
+        ("--drift off", "drift", "off", ""),
+        ("--packages-from pylock.toml", "packages_from", "pylock.toml", ""),
+        ("--blind-tests off", "blind_tests", "off", ""),
+    ],
+)
+def test_a_former_spelling_is_used_and_hints_once(
+    written: str, setting: str, value: object, now: str, shell: Any, jobs: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for _ in range(2):
+        shell.run(f"%%autocode growth {written}\nWords")
+        assert getattr(jobs.last.config, setting) == value
+    printed = capsys.readouterr().out
+    assert printed.count(f"{written} is now {now or 'the setting %config Autocode.'}") == 1
+    assert printed.count("The old spelling works for one more release.") == 1
+
+
+@pytest.mark.parametrize(
+    "option", [option for option in OPTIONS if option.instead is not None], ids=lambda option: option.name
+)
+def test_the_setting_that_a_hint_names_is_the_one_of_the_flag(option: Option, shell: Any) -> None:
+    (flag,) = option.flags
+    hints = parse_cell(f"growth {flag} {option.example}", "Words").hints
+    if (setting := re.search(r"%config .*(?=\. The old)", hints[0])) is not None:
+        shell.run(setting[0])
+        traits = shell.magics_manager.registry["AutocodeMagics"].notebook.traits
+        assert getattr(traits, option.name) == option.from_text(option.example)
+    else:
+        assert "--refresh" in hints[0] or "--effort none" in hints[0]
+
+
+def test_the_effort_of_a_cell_says_whether_there_are_tests(shell: Any, jobs: Any) -> None:
+    shell.run("%config Autocode.skip_tests = True")
+    shell.run("%%autocode growth\nWords")
+    assert jobs.last.config.skip_tests
+    shell.run("%%autocode growth --effort normal\nWords")
+    assert not jobs.last.config.skip_tests and jobs.last.config.effort == "normal"
+    shell.run("%config Autocode.second_opinion = 'on'")
+    shell.run("%%autocode growth --effort none\nWords")
+    assert jobs.last.config.skip_tests and jobs.last.config.wants_second_opinion
 
 
 def test_a_cell_without_a_body_gets_our_own_words(shell: Any) -> None:
@@ -217,6 +307,41 @@ def test_what_the_generation_raised_is_what_the_waiting_cell_raises(shell: Any, 
         shell.run("%%autocode growth --wait\nWords")
 
 
+NO_KEY = AuthenticationFailed("There is no key.", why="GEMINI_API_KEY is not set.", hint="Set it.")
+
+
+@pytest.mark.parametrize(
+    ("place", "has_code", "is_whole"),
+    [
+        ("notebook", False, False),
+        ("headless", False, True),  # the log of such a run has the error only
+        ("terminal", False, True),
+        ("terminal", True, False),
+    ],
+)
+def test_an_error_below_a_card_does_not_repeat_it(
+    place: str, has_code: bool, is_whole: bool, shell: Any, jobs: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.kernel = None if place == "terminal" else SimpleNamespace(_allow_stdin=place != "headless")
+
+    def end(job: Any) -> None:
+        if has_code:
+            job.tell(SourceWritten("solution", 1, "def run(x): ..."))
+        job.end("failed", NO_KEY, error=str(NO_KEY))
+
+    jobs.ending = end
+    with pytest.raises(AuthenticationFailed) as caught:
+        shell.run("%%autocode growth --wait -i x:int\nWords")
+    assert caught.value.why == NO_KEY.why, "scripts can read it all"
+    whole = [f"AuthenticationFailed: {NO_KEY.what}", f"  {NO_KEY.why}", f"  {NO_KEY.hint}"]
+    assert caught.value._render_traceback_() == (whole if is_whole else whole[:1])
+    seen = [output["data"].get("text/html", "") for output in shell.display_pub.outputs] + [capsys.readouterr().out]
+    assert "".join(seen).count(NO_KEY.why) == (2 if place == "headless" else 1)
+    with pytest.raises(AuthenticationFailed) as caught:
+        shell.run("growth.run(1)")
+    assert caught.value._render_traceback_() == whole, "this cell has no card"
+
+
 def test_a_first_interrupt_lets_the_job_go_on(
     shell: Any, jobs: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -269,7 +394,7 @@ def test_a_terminal_prints_each_tool_call_of_an_agent_once(
     working, _, card = capsys.readouterr().out.partition("● growth  Ready")
     told = [line for line in working.splitlines() if line.startswith("  ")]
     assert told == ["  ⊘ denied  Bash curl x.example  no network", "  ✓ ok  Write solution.py  safe"]
-    assert "agent: 2 calls: Bash 1, Write 1; 1 safe, 1 denied" in card
+    assert "denied" not in card
 
 
 def test_unloading_takes_everything_out_and_cancels(shell: Any, jobs: Any) -> None:
@@ -357,3 +482,15 @@ def test_the_limit_of_tokens_that_messages_recommend_can_be_written_in_a_cell(sh
     assert jobs.last.config.max_tokens == 200_000
     with pytest.raises(InvalidRequest, match="max-tokens"):
         shell.run("%%autocode growth --max-tokens 0\nTotal of @sales.")
+
+
+def test_evidence_is_completed_later_only_where_a_user_sees_it(shell: Any, jobs: Any) -> None:
+    jobs.ending = lambda job: job.end()
+    shell.run("%%autocode growth -i x:int\nWords")
+    eventually = time.monotonic() + 60
+    while not jobs.completed and time.monotonic() < eventually:
+        time.sleep(0.01)
+    assert jobs.completed == ["growth"]
+    shell.kernel._allow_stdin = False
+    shell.run("%%autocode other -i x:int\nWords")
+    assert jobs.completed == ["growth"]

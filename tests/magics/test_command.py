@@ -8,6 +8,7 @@ import pytest
 from autocoder_jupyter.agent.arguments import build_request
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.command import CellCommand, SampleOption, parse_cell, parse_output, straight
+from autocoder_jupyter.magics.options import SETTINGS
 from autocoder_jupyter.types import InputSpec, OutputSpec
 from tests.cases import each
 
@@ -55,12 +56,14 @@ PROSE = "Monthly revenue of @sales."
         pytest.param("growth --max-iterations=3", {"settings": {"max_iterations": 3}}, id="max iterations"),
         pytest.param("growth --timeout 60", {"settings": {"timeout": 60.0}}, id="timeout"),
         pytest.param("growth --share stats", {"settings": {"share": "stats"}}, id="share"),
-        pytest.param("growth --sandbox local", {"settings": {"sandbox": "local"}}, id="sandbox"),
         pytest.param("growth --backend claude", {"settings": {"backend": "claude"}}, id="backend"),
-        pytest.param("growth --cache override", {"settings": {"cache": "override"}}, id="cache"),
         pytest.param(
-            "growth --allow-network --skip-tests --wait --dry-run --replace",
-            {"settings": dict.fromkeys(("allow_network", "skip_tests", "wait", "dry_run", "replace"), True)},
+            "growth --effort none", {"settings": {"skip_tests": True, "effort": "quick"}}, id="nothing checked"
+        ),
+        pytest.param("growth --effort high", {"settings": {"skip_tests": False, "effort": "high"}}, id="effort"),
+        pytest.param(
+            "growth --allow-network --wait --dry-run --replace",
+            {"settings": dict.fromkeys(("allow_network", "wait", "dry_run", "replace"), True)},
             id="flags",
         ),
     ],
@@ -184,9 +187,40 @@ def test_option_lines_directly_below_the_first_belong_to_it() -> None:
     assert command.prompt == "Prose\n--wait is prose here"
 
 
+@each(
+    ("line", "settings", "hint"),
+    [
+        ("growth --skip-tests", {"skip_tests": True}, "--skip-tests is now --effort none."),
+        (
+            "growth --skip-tests --effort high",
+            {"skip_tests": True, "effort": "high"},
+            "--skip-tests is now --effort none.",
+        ),
+        ("growth --cache override", {"cache": "override"}, "--cache override is now --refresh."),
+        ("growth --cpu 2", {"cpu": 2.0}, "--cpu 2 is now the setting %config Autocode.cpu = 2."),
+        (
+            "growth --second-opinion on",
+            {"second_opinion": "on"},
+            "--second-opinion on is now the setting %config Autocode.second_opinion = 'on'.",
+        ),
+    ],
+)
+def test_a_former_spelling_is_read_and_names_the_current_one(line: str, settings: dict[str, Any], hint: str) -> None:
+    command = parse_cell(line, PROSE)
+    assert command.settings == settings
+    assert command.hints == (f"{hint} The old spelling works for one more release.",)
+
+
+def test_the_values_of_a_cell_are_in_its_errors_and_only_there() -> None:
+    with pytest.raises(InvalidRequest, match=r"--effort must be one of 'none', 'quick', 'normal', 'high', not 'low'"):
+        parse_cell("growth --effort low", PROSE)
+    with pytest.raises(InvalidRequest, match=r"effort must be one of 'quick', 'normal', 'high', not 'none'"):
+        SETTINGS["effort"].from_text("none")
+
+
 @each("line", ["-h", "--help", "growth -h", "2bad --help --nonsense"])
 def test_help_is_never_an_error(line: str) -> None:
-    assert parse_cell(line, "") == CellCommand(help=True)
+    assert parse_cell(line, "") == CellCommand(help="most")
 
 
 def test_an_h_inside_a_value_is_no_cry_for_help() -> None:

@@ -11,7 +11,7 @@ from IPython.core.completer import provisionalcompleter
 from autocoder_jupyter import magics
 
 CURSOR = "|"
-OURS = re.compile("(option|value|type|subcommand|provider|model)$|DataFrame|result, ")
+OURS = re.compile("(option|value|type|subcommand|word|provider|model)$|DataFrame|result, ")
 
 
 def offered(shell: Any, text: str) -> list[tuple[str, str]]:
@@ -37,11 +37,17 @@ def frames(shell: Any) -> None:
     [
         pytest.param(
             "%%autocode g --max|\n",
-            [f"%%autocode g --max-{what}" for what in ("iterations", "cost", "tokens")],
+            [f"%%autocode g --max-{what}" for what in ("cost", "iterations", "tokens")],
             id="flag",
         ),
         pytest.param(
             "%%autocode g --share s|\n", ["%%autocode g --share stats", "%%autocode g --share schema"], id="value"
+        ),
+        pytest.param("%%autocode g --sec|\n", [], id="no former spelling"),
+        pytest.param(
+            "%%autocode g --effort |\n",
+            [f"%%autocode g --effort {effort}" for effort in ("none", "quick", "normal", "high")],
+            id="values that only a cell has",
         ),
         pytest.param("%%autocode g --share=r|\n", ["%%autocode g --share=rows"], id="value after an equals sign"),
         pytest.param('%%autocode g -o "m: Da|', ['%%autocode g -o "m: DataFrame'], id="type of an output"),
@@ -55,6 +61,14 @@ def frames(shell: Any) -> None:
         pytest.param("%%autocode g\nme@sal|", [], id="mail address"),
         pytest.param("%%autocode g\n@li|", [], id="no reference to a number"),
         pytest.param("%autocode sta|", ["%autocode status"], id="subcommand"),
+        pytest.param(
+            "%autocode versions growth re|",
+            [f"%autocode versions growth {change}" for change in ("restore", "remove", "rename")],
+            id="word behind a name",
+        ),
+        pytest.param(
+            "%autocode setup |", ["%autocode setup check", "%autocode setup settings"], id="word without a name"
+        ),
         pytest.param("%autocode show gro|", ["%autocode show growth"], id="name"),
         pytest.param("%autocode show growth --co|", ["%autocode show growth --code"], id="flag of a subcommand"),
         pytest.param("%%autocode g -m mis|\n", ["%%autocode g -m mistral/"], id="provider"),
@@ -82,7 +96,7 @@ def test_models_are_offered_by_provider(shell: Any) -> None:
     [
         ("%%autocode g\n@sal|", "DataFrame 2 × 2: price float64, amount int64"),
         ("%%autocode g -s sal|\n", "DataFrame 2 × 2: price float64, amount int64"),
-        ("%%autocode g --ca|\n", "option"),
+        ("%%autocode g --timeo|\n", "option"),
         ("%%autocode g --share r|\n", "value"),
         ('%%autocode g -o "m: Da|', "type"),
         ("%autocode sta|", "subcommand"),
@@ -93,6 +107,20 @@ def test_the_type_says_what_a_word_is(shell: Any, text: str, kind: str) -> None:
     shell.run("import pandas as pd; sales = pd.DataFrame({'price': [1.0, 2.0], 'amount': [1, 2]})")
     shell.run("%%autocode growth\nTotal of @sales")
     assert [kind for _, kind in offered(shell, text)] == [kind]
+
+
+def test_what_is_used_most_is_offered_first(shell: Any) -> None:
+    offers = [word.rpartition(" ")[2] for word in completed(shell, "%%autocode g -|\n")]
+    assert offers[:8] == ["-o", "--output", "-c", "--constraint", "--check", "--example", "-m", "--model"]
+    assert offers.index("--package") < offers.index("--input") < offers.index("--wait") < offers.index("--timeout")
+    assert completed(shell, "%autocode |")[:2] == ["%autocode status", "%autocode show"]
+
+
+def test_a_terminal_shows_a_line_on_each(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shell, "kernel", None)
+    assert offered(shell, "%%autocode g --max-c|\n") == [("%%autocode g --max-cost", "maximum cost in US dollars")]
+    assert offered(shell, "%autocode stat|") == [("%autocode status", "list running and finished generations")]
+    assert offered(shell, "%autocode show g --cod|") == [("%autocode show g --code", "only the code")]
 
 
 def wait_for_preparation(jobs: Any) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""`%autocode doctor` for the Claude backend, with the real SDK and its program if they are installed."""
+"""`%autocode setup check` for the Claude backend, with the real SDK and its program if they are installed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_the_program_is_started_and_says_its_version(tmp_path: Path, monkeypatch
 def test_a_missing_key_and_another_providers_model_are_said_with_what_to_do(tmp_path: Path) -> None:
     told = rows(tmp_path)
     assert told["claude backend"][0] == "cannot be used"
-    assert told["key"][0] == "is missing" and "%env ANTHROPIC_API_KEY=" in told["key"][1]
+    assert told["key"][0] == "is missing" and "%autocode setup asks for the key" in told["key"][1]
     assert rows(tmp_path, api_base="http://127.0.0.1:9")["key"] == ("not needed", "api_base is set")
     told = rows(tmp_path, model="openai/gpt-4.1")
     assert "-m anthropic/claude" in told["model"][1] and "key" not in told

@@ -96,7 +96,7 @@ def test_every_setting_says_what_a_folder_may_do_with_it_and_why_not() -> None:
 
 
 def test_what_is_free_cannot_hurt() -> None:
-    assert [option.name for option in SETTINGS.values() if option.rule == "free"] == ["ask", "wait"]
+    assert [option.name for option in SETTINGS.values() if option.rule == "free"] == ["wait", "ask"]
 
 
 @each("option", STRICTER, ids=name_of)

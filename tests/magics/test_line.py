@@ -15,10 +15,25 @@ from autocoder_jupyter.errors import Cancelled, InvalidRequest
 from autocoder_jupyter.magics.doctor import DoctorRow
 from autocoder_jupyter.magics.line import SUBCOMMANDS
 from autocoder_jupyter.run.events import StageStarted, TurnBegun
-from autocoder_jupyter.types import Attempt, CodeSolution, Evidence, OutputSpec, Report, Step, TestOutcome, Usage
+from autocoder_jupyter.types import (
+    Attempt,
+    CodeSolution,
+    Evidence,
+    OutputSpec,
+    PlanQuestion,
+    Report,
+    Step,
+    TestOutcome,
+    Usage,
+)
 from autocoder_jupyter.versions.request_lock import lock_of
 
 CELL = "%%autocode growth\nWords"
+
+QUESTIONS = (
+    PlanQuestion(text="Which date counts?", options=("order_date", "ship_date"), assumed="order_date"),
+    PlanQuestion(text="And gaps?", options=("zero", "left out")),
+)
 
 
 def record(root: Path, run_id: str, code: str, **fields: Any) -> None:
@@ -54,13 +69,14 @@ def test_every_subcommand_has_its_function() -> None:
         pytest.param("wait grwth", "Did you mean growth?", id="unknown job"),
         pytest.param("cancel", "cancel NAME, or %autocode cancel --all", id="cancel nothing"),
         pytest.param("cancel growth --all", "cancel NAME, or %autocode cancel --all", id="cancel both"),
-        pytest.param("approve growth", "is not waiting for approval", id="approve nothing"),
-        pytest.param("decline growth", "is not waiting for approval", id="decline nothing"),
+        pytest.param("reply growth yes a", "is not waiting for approval", id="allow nothing"),
+        pytest.param("reply growth no", "is not waiting for approval", id="refuse nothing"),
+        pytest.param("reply growth maybe", "An answer begins with yes or no or use", id="no answer"),
         pytest.param("retry nothing", "There is no job named 'nothing'", id="retry what never ran"),
         pytest.param("insert growth", "not done yet", id="insert too early"),
         pytest.param("diff growth", "not done yet", id="diff too early"),
         pytest.param("diff growth 1", "A diff needs two versions", id="diff of one"),
-        pytest.param("preview growth", "has nothing that growth sent", id="preview without a journal"),
+        pytest.param("show growth --sent", "has nothing that growth sent", id="preview without a journal"),
         pytest.param("history nothing", "There is no result named", id="history of nothing"),
         pytest.param("cache purge", "Write %autocode cache prune", id="another word for prune"),
         pytest.param("cache --all", "Write %autocode cache prune", id="what to remove, and not that"),
@@ -174,7 +190,7 @@ def test_retry_asks_anew_for_the_same(shell: Any, jobs: Any) -> None:
 
 @pytest.mark.parametrize(
     ("line", "asked"),
-    [("approve growth", "approve"), ("approve growth b, a", "approve"), ("decline growth", "decline")],
+    [("reply growth yes a b", "approve"), ("reply growth yes b, a", "approve"), ("reply growth no", "decline")],
 )
 @pytest.mark.usefixtures("started")
 def test_a_person_decides_about_packages(line: str, asked: str, shell: Any, jobs: Any) -> None:
@@ -184,11 +200,68 @@ def test_a_person_decides_about_packages(line: str, asked: str, shell: Any, jobs
 
 
 @pytest.mark.usefixtures("started")
-def test_approving_other_packages_is_refused(shell: Any, jobs: Any) -> None:
+def test_a_yes_names_exactly_the_packages_that_are_shown(
+    shell: Any, jobs: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
     jobs.last.ask("a", "b")
-    with pytest.raises(InvalidRequest, match="waits for a, b, not for a"):
-        shell.run("%autocode approve growth a")
+    for words, complaint in (("yes a", "not for a"), ("yes a b c", "not for a, b, c"), ("yes", "a yes names what")):
+        with pytest.raises(
+            InvalidRequest, match=rf"waits for a, b, .*{complaint}[\s\S]*%autocode reply growth yes a b"
+        ):
+            shell.run(f"%autocode reply growth {words}")
+    for line in ("yes a b --always", "no --always", "no a"):
+        with pytest.raises(InvalidRequest, match=r"--always is for a yes|A no takes no further words"):
+            shell.run(f"%autocode reply growth {line}")
     assert jobs.last.asked == []
+    shell.run("%autocode reply growth")
+    assert "May it install a, b? Write %autocode reply growth yes a b, or no." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("line", "asked", "now"),
+    [
+        ("approve growth", ["approve"], "reply NAME yes …"),
+        ("approve growth b, a", ["approve"], "reply NAME yes …"),
+        ("decline growth", ["decline"], "reply NAME no"),
+        ('answer growth 2 "as the books do"', [("ship_date", "as the books do")], "reply NAME …"),
+    ],
+)
+@pytest.mark.usefixtures("started")
+def test_former_answers_are_given_and_hint_once(
+    line: str, asked: list[Any], now: str, shell: Any, jobs: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if "answer" in line:
+        jobs.last.pending_questions = QUESTIONS
+    else:
+        jobs.last.ask("a", "b")
+    shell.run(f"%autocode {line}")
+    shell.run(f"%autocode {line}")
+    assert jobs.last.asked == asked * 2
+    assert capsys.readouterr().out.count(f"%autocode {line.split()[0]} is now %autocode {now}.") == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "now", "shown"),
+    [
+        ("preview growth", "show NAME --sent", "sent in aaaa1"),
+        ("doctor", "setup check", "python"),
+        ("config", "setup settings", "second_model"),
+    ],
+)
+def test_former_lines_show_what_they_showed_and_hint_once(
+    line: str, now: str, shown: str, shell: Any, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record(here, "aaaa1", "x = 1\n")
+    shell.run(f"%autocode {line}")
+    shell.run(f"%autocode {line}")
+    assert shown in shell.shown.casefold()
+    said = f"%autocode {line.split()[0]} is now %autocode {now}. The old spelling works for one more release."
+    assert capsys.readouterr().out.count(said) == 1
+
+
+def test_setup_has_no_other_part(shell: Any) -> None:
+    with pytest.raises(InvalidRequest, match=r"%autocode setup has no 'chek'[\s\S]*Did you mean check"):
+        shell.run("%autocode setup chek")
 
 
 @pytest.mark.usefixtures("started")
@@ -251,7 +324,7 @@ def test_diff_compares_the_attempts_of_the_only_version(shell: Any, jobs: Any) -
 def test_the_journal_alone_serves_show_diff_history_and_preview(shell: Any, here: Path) -> None:
     record(here, "aaaa1", "x = 1\n", usage=Usage(input_tokens=1200, output_tokens=30, cost=None))
     record(here, "bbbb2", "x = 2\n", success=False, error="1 test failed")
-    for line in ("show growth", "diff growth", "diff growth 2 aaaa", "history growth", "preview growth"):
+    for line in ("show growth", "diff growth", "diff growth 2 aaaa", "history growth", "show growth --sent"):
         shell.run(f"%autocode {line}")
     shown = shell.shown.replace("\\n", "\n")
     assert "-x = 1\n+x = 2" in shown and "-x = 2\n+x = 1" in shown
@@ -264,6 +337,20 @@ def test_a_result_from_the_journal_cannot_be_exported(shell: Any, here: Path) ->
     record(here, "aaaa1", "x = 1\n")
     with pytest.raises(InvalidRequest, match="only in the journal"):
         shell.run("%autocode export growth growth.py")
+
+
+@pytest.mark.usefixtures("started")
+def test_a_plain_export_is_the_function_alone(shell: Any, jobs: Any, here: Path) -> None:
+    jobs.last.end(
+        solution=CodeSolution(code="import math\n\n\ndef run():\n    return math.pi\n"), tests="def test_a(): ..."
+    )
+    shell.run("%autocode export growth growth.py --plain")
+    _, _, code = (here / "growth.py").read_text().partition("\n\n")
+    assert code == "import math\n\n\ndef growth():\n    return math.pi\n" and not list(here.glob("test_*"))
+    with pytest.raises(InvalidRequest, match="--plain and --package cannot be used together"):
+        shell.run("%autocode export growth growth --plain --package")
+    with pytest.raises(InvalidRequest, match="A plain export has no tests"):
+        jobs.last.result.export("growth.py", kind="plain", tests=True)
 
 
 @pytest.mark.usefixtures("started")
@@ -287,7 +374,7 @@ def test_config_shows_values_origins_and_refusals(shell: Any, monkeypatch: pytes
     shell.run("%config Autocode.share = 'stats'")
     shell.run("%config Autocode.sandbox = 'dokcer'")
     shell.run("%config Autocode.env_vars = {'TOKEN': 'hunter2'}")
-    shell.run("%autocode config")
+    shell.run("%autocode setup settings")
     text = " ".join(shell.display_pub.outputs[-1]["data"]["text/plain"].split())
     assert "share stats %config" in text
     assert "max_cost 0.5 environment" in text
@@ -303,7 +390,7 @@ def test_doctor_goes_on_when_a_part_cannot_be_examined(shell: Any, monkeypatch: 
 
     monkeypatch.setattr(doctor, "_sandboxes", broken)
     monkeypatch.setattr(doctor, "_model", lambda settings: [DoctorRow("model", "m/x", "set by default")])
-    shell.run("%autocode doctor")
+    shell.run("%autocode setup check")
     text = shell.display_pub.outputs[-1]["data"]["text/plain"]
     assert re.search("could not be checked +OSError: engine gone", text)
     assert "m/x" in text and "ipython" in text and "MB" in text
@@ -314,7 +401,7 @@ def test_no_table_of_a_line_makes_a_formula_of_two_prices(shell: Any, monkeypatc
 
     monkeypatch.setattr(doctor, "examine", lambda settings: [DoctorRow("price", "$3 in, $15 out")])
     monkeypatch.setattr("autocoder_jupyter.magics.line.information.examine", doctor.examine)
-    shell.run("%autocode doctor")
+    shell.run("%autocode setup check")
     assert '<table class="mathjax_ignore' in shell.display_pub.outputs[-1]["data"]["text/html"]
 
 
@@ -323,14 +410,14 @@ def test_preview_shows_the_text_itself_with_its_lines(shell: Any, here: Path) ->
     sent = {"share": "rows", "text": "first line\nsecond line", "characters": 22, "masked": {}}
     sent["requests"] = [{"stage": "plan", "body": {"messages": ["in full"]}}]
     (here / ".autocode" / "growth" / "versions" / "aaaa1" / "sent.json").write_text(json.dumps(sent))
-    shell.run("%autocode preview growth")
+    shell.run("%autocode show growth --sent")
     text = shell.display_pub.outputs[-1]["data"]["text/plain"]
     assert text == "share: rows · characters: 22 · masked: nothing · requests: 1\n\nfirst line\nsecond line"
 
 
 def test_config_shows_the_limits_of_the_sandbox(shell: Any) -> None:
     shell.run("%config Autocode.memory = '4Gi'")
-    shell.run("%autocode config")
+    shell.run("%autocode setup settings")
     text = shell.display_pub.outputs[-1]["data"]["text/plain"]
     assert ["memory", "4Gi", "%config"] in [line.split()[:3] for line in text.splitlines()]
 

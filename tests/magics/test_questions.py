@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import builtins
+import getpass
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.magics.line.first_steps import _EXAMPLES, _typed
+from autocoder_jupyter.magics.line.first_steps import _typed
 from autocoder_jupyter.magics.progress import ask_at_prompt, read_answers
 from autocoder_jupyter.models import catalogue, preflight
 from autocoder_jupyter.models.catalogue import known_models
+from autocoder_jupyter.models.offers import _EXAMPLES
 from autocoder_jupyter.run.events import QuestionsAsked
 from autocoder_jupyter.types import PlanQuestion
 from tests.cases import each
@@ -68,14 +70,14 @@ def test_the_line_magic_answers_what_the_card_shows(shell: Any, jobs: Any) -> No
     shell.run("%%autocode growth --ask\nTotal.")
     assert jobs.last.config.ask
     with pytest.raises(InvalidRequest, match="has no questions"):
-        shell.run("%autocode answer growth 1")
+        shell.run("%autocode reply growth 1")
     jobs.last.pending_questions = QUESTIONS
     jobs.last.tell(QuestionsAsked(QUESTIONS))
     state = jobs.last.tracker.run
     assert state.phase == "waiting" and state.questions == QUESTIONS
     with pytest.raises(InvalidRequest, match="no option 9"):
-        shell.run("%autocode answer growth 9")
-    shell.run('%autocode answer growth 2 "as the books do"')
+        shell.run("%autocode reply growth 9")
+    shell.run('%autocode reply growth 2 "as the books do"')
     assert jobs.last.asked == [("ship_date", "as the books do")]
 
 
@@ -112,7 +114,7 @@ def test_the_first_steps_set_the_address_of_a_local_server_and_send_no_key_to_it
         assert f"LM Studio answers on this machine at {model.url}. For example openai/qwen3" in printed
         assert "OPENAI_API_KEY is set. For example openai/gpt-4.1" in printed
         assert [question.split(" ")[0] for question in asked] == ["Model,", "What", "Sandbox", "Send"]
-        assert "It answered: ready" in printed and f"c.Autocode.api_base = '{model.url}'" in printed
+        assert "✓ openai/qwen3 answers (" in printed and f"c.Autocode.api_base = '{model.url}'" in printed
         assert model.requests[0]["model"] == "qwen3"
         assert model.headers[0]["authorization"] == "Bearer not-needed"
         traits = shell.magics_manager.registry["AutocodeMagics"].notebook.traits
@@ -133,6 +135,7 @@ def test_the_first_steps_ask_for_the_address_of_an_own_server_until_it_is_one_an
         typed = iter(answers)
         asked.clear()
         monkeypatch.setattr(builtins, "input", lambda question: asked.append(question) or next(typed))
+        monkeypatch.setattr(getpass, "getpass", builtins.input)
         shell.run("%autocode setup")
         return capsys.readouterr().out
 

@@ -19,7 +19,7 @@ import autocoder_jupyter
 from tests.conftest import ONE_OPINION, LendKernel
 from tests.magics.forked_kernels import run_all
 from tests.magics.kernel import PATIENCE, Kernel
-from tests.scripted_model import Answer, ScriptedModel, by_marker
+from tests.scripted_model import CODE_MARKER, PLAN_MARKER, Answer, ScriptedModel, by_marker
 
 pytestmark = pytest.mark.local_sandbox
 
@@ -81,8 +81,8 @@ def reply() -> Iterator[Reply]:
 
             model._answer = by_marker(
                 {
-                    "You plan one Python function": says(plan),
-                    "You write one module": says(code),
+                    PLAN_MARKER: says(plan),
+                    CODE_MARKER: says(code),
                     "You test one Python function": says(tests),
                 }
             )
@@ -124,7 +124,7 @@ def test_a_cell_binds_a_function_that_works(kernel: Kernel) -> None:
     card = kernel.wait_for_card("Ready")
     assert "there are no refunds" in card
     assert "2 of 2 tests passed" in card
-    assert "What was sent" in card
+    assert "Sent" in card
 
 
 DRAWN = {**json.loads(PLAN), "outputs": [{"name": "noise", "type": "Figure", "meaning": "the amounts"}]}
@@ -166,7 +166,7 @@ def test_a_picture_is_sent_once_while_the_run_goes_on(kernel: Kernel, reply: Rep
     reply(plan=json.dumps(DRAWN), code=DRAWS, tests=lambda request: Answer(DRAWN_TESTS, hold=release))
     kernel.run('%%autocode growth -o "noise: Figure"\nThe amounts of @sales as a picture.')
     pictures, progress, card, sent = list[str](), list[int](), "", ""
-    while "What was sent to the model" not in sent:  # the last card has it
+    while "<summary>Sent<" not in re.sub(r"<summary[^>]*>", "<summary>", sent):  # the last card has it
         message = kernel.client.get_iopub_msg(timeout=PATIENCE)
         sent = json.dumps(message["content"], ensure_ascii=False)
         card = sent if "autocode-card" in sent else card
@@ -370,7 +370,7 @@ def test_no_key_is_said_in_the_cell_that_waits(kernel: Kernel) -> None:
     kernel.run("%env OPENAI_API_KEY=")
     cell = kernel.run(CELL.replace("growth", "growth --wait"))
     assert "AuthenticationFailed" in cell.error, cell.text
-    assert "OPENAI_API_KEY" in cell.error
+    assert "OPENAI_API_KEY" in kernel.wait_for_card("Which model?")
 
 
 def test_a_dry_run_shows_what_would_be_sent_and_asks_nobody(kernel: Kernel, reply: Reply) -> None:
@@ -406,7 +406,7 @@ def test_a_console_is_told_that_a_cell_goes_on(kernel: Kernel) -> None:
 
 def test_preview_shows_what_a_run_sent(kernel: Kernel) -> None:
     kernel.run(CELL, allow_stdin=False)
-    assert "sales" in kernel.run("%autocode preview growth").displays[0]["text/plain"]
+    assert "sales" in kernel.run("%autocode show growth --sent").displays[0]["text/plain"]
     history = kernel.run("%autocode history growth").displays[0]["text/plain"]
     assert "ready" in history and "1 attempt" in history
 
@@ -522,10 +522,10 @@ def test_the_first_steps_ask_make_a_test_call_and_say_how_to_keep_the_settings(k
         "Send one short",
     )
     assert [word in question for word, question in zip(words, asked, strict=True)] == [True] * 8
-    assert "It answered: ready" in cell.text and "No file was written" in cell.text
+    assert "✓ openai/other answers (" in cell.text and "No file was written" in cell.text
     assert "c.Autocode.model = 'openai/other'" in cell.text and "c.Autocode.share = 'stats'" in cell.text
     assert "c.Autocode.sandbox" not in cell.text
-    config = kernel.run("%autocode config").displays[0]["text/plain"]
+    config = kernel.run("%autocode setup settings").displays[0]["text/plain"]
     assert "openai/other" in config
     kernel.run("%config Autocode.api_base = None")
     refused = kernel.run("%autocode setup", allow_stdin=False)
@@ -535,6 +535,6 @@ def test_the_first_steps_ask_make_a_test_call_and_say_how_to_keep_the_settings(k
 def test_first_steps_that_fail_change_nothing(kernel: Kernel) -> None:
     with ScriptedModel(lambda request: Answer(status=401)) as model:
         kernel.run(f"%config Autocode.api_base = {model.url!r}")
-        _, cell = answered_by(kernel, "%autocode setup", "openai/other", "", "0", "0", "rows", "", "yes")
+        _, cell = answered_by(kernel, "%autocode setup", "openai/other", "", "0", "0", "rows", "", "yes", "")
     assert "AuthenticationFailed" in cell.error
-    assert "openai/other" not in kernel.run("%autocode config").displays[0]["text/plain"]
+    assert "openai/other" not in kernel.run("%autocode setup settings").displays[0]["text/plain"]

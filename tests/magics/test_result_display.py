@@ -14,7 +14,7 @@ from autocoder_jupyter import magics
 from autocoder_jupyter.display.inspector.document import render_text
 from autocoder_jupyter.display.live import FOLLOWED, OUR_WIDGET, WIDGET
 from autocoder_jupyter.magics import result_display
-from autocoder_jupyter.magics.result_display import Inspectors, NotebookCaller, outputs_of, subject_of
+from autocoder_jupyter.magics.result_display import Inspectors, outputs_of, subject_of
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution
 from autocoder_jupyter.run.events import SampleOutputs
@@ -199,27 +199,27 @@ def test_a_result_that_is_shown_twice_has_one_inspector(shell: Any) -> None:
 
 def test_a_newer_result_of_that_name_freezes_the_older_inspector() -> None:
     inspectors, old, new = Inspectors(), finished(), finished()
-    first = inspectors.of(old, {})
-    assert inspectors.of(old, {}) is first and len(first.widget.children) == 2
-    second = inspectors.of(new, {})
+    first = inspectors.of(old)
+    assert inspectors.of(old) is first and len(first.widget.children) == 2
+    second = inspectors.of(new)
     assert second is not first and "autocode-result" in first.widget.children[0].value
 
 
 def test_a_result_that_was_verified_meanwhile_is_shown_as_it_is_now() -> None:
     inspectors, growth = Inspectors(), finished(state="not_verified")
-    first = inspectors.of(growth, {})
+    first = inspectors.of(growth)
     assert "Not verified here" in str(first.widget.children[0].value)
     growth._pending = finished()._pending
-    second = inspectors.of(growth, {})
+    second = inspectors.of(growth)
     assert "Ready" in str(second.widget.children[0].value) and len(first.widget.children) == 1
 
 
 def test_only_so_many_are_alive(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(result_display, "MAX_OPEN", 2)
     inspectors, results = Inspectors(), [finished(name) for name in "abc"]
-    a, b = inspectors.of(results[0], {}), inspectors.of(results[1], {})
-    inspectors.of(results[0], {})  # shown again, so b is now the one that was shown longest ago
-    inspectors.of(results[2], {})
+    a, b = inspectors.of(results[0]), inspectors.of(results[1])
+    inspectors.of(results[0])  # shown again, so b is now the one that was shown longest ago
+    inspectors.of(results[2])
     assert len(b.widget.children) == 1 and len(a.widget.children) == 2
 
 
@@ -227,7 +227,7 @@ def test_unloading_freezes_and_forgets(shell: Any) -> None:
     result = finished()
     shown(shell, result)
     display = magics._registered[id(shell)][2]
-    inspector = display._inspectors.of(result, {})
+    inspector = display._inspectors.of(result)
     magics.unregister(shell)
     assert len(inspector.widget.children) == 1
     assert set(shown(shell, result)) == {"text/plain"}
@@ -245,34 +245,3 @@ def test_the_saved_form_tells_of_the_sample_what_the_model_was_told(
     html = shown(shell, finished())["text/html"]
     assert "secret_price" in html and ("4711" in html) is told
     assert ("what was sent" in html) is (share is not None)
-
-
-def test_a_function_that_failed_has_no_form(shell: Any) -> None:
-    inspector = Inspectors().of(finished(state="failed"), {})
-    assert "Run" not in inspector.widget.children[1].titles
-
-
-# The way from the form to the notebook
-
-
-SPEC = InputSpec(name="sales", type="DataFrame")
-
-
-class Polars:
-    """A table of another library."""
-
-    def to_pandas(self) -> pd.DataFrame:
-        return pd.DataFrame({"a": [1]})
-
-
-def test_tables_of_other_libraries_can_be_chosen() -> None:
-    caller = NotebookCaller(finished(), {"table": Polars(), "n": 1, "_": pd.DataFrame()})
-    assert [(variable.name, variable.misfit) for variable in caller.variables(SPEC)] == [("table", "")]
-    assert list(caller.captured("table").columns) == ["a"]
-
-
-def test_a_frame_is_captured_as_it_is() -> None:
-    frame = pd.DataFrame({"a": [1]})
-    captured = NotebookCaller(finished(), {"sales": frame}).captured("sales")
-    frame.loc[0, "a"] = 2
-    assert captured["a"].tolist() == [1]

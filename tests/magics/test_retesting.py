@@ -1,16 +1,15 @@
-"""`%autocode retest` and the inspector's *Edit*: the user's code, from the edit to the test."""
+"""`%autocode retest`, and the editor of a page: the user's code, from the edit to the test."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from autocoder_jupyter.display.inspector.inspector import EditForm
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.magics.own_tests import sources
-from autocoder_jupyter.magics.result_display import NotebookEditor
+from autocoder_jupyter.lab.requests import answer
 from autocoder_jupyter.types import CodePlan, CodeSolution, OutputSpec, Report
 
 PLAN = CodePlan(description="Total.", approach="Add.", outputs=(OutputSpec(name="total", type="float"),))
@@ -89,7 +88,7 @@ def test_after_a_restore_the_files_of_that_version_are_tested_and_refined(
     shell.run("%%autocode growth\nTotal.")
     jobs.last.run_id = "run-2"
     jobs.last.end(request_key="k", **fields)
-    shell.run("%autocode restore growth 1")
+    shell.run("%autocode versions growth restore 1")
     with pytest.raises(InvalidRequest, match=r"were not edited[\s\S]*growth/solution.py"):
         shell.run("%autocode retest growth")
     top = here / ".autocode" / "growth" / "solution.py"
@@ -99,7 +98,7 @@ def test_after_a_restore_the_files_of_that_version_are_tested_and_refined(
     assert (draft.parent, draft.code, jobs.last.request.prompt) == ("run-1", top.read_text(), prompt)
     jobs.last.run_id = "run-2"
     jobs.last.end(request_key="k", **fields)
-    shell.run("%autocode restore growth 1")
+    shell.run("%autocode versions growth restore 1")
     shell.run("%%autocode growth --refine\nRound it.")
     assert jobs.last.request.earlier.version == "run-1" and jobs.last.request.prompt == prompt
 
@@ -112,34 +111,27 @@ def test_examples_that_no_folder_holds_are_not_left_out(shell: Any, jobs: Any, g
         shell.run("%autocode retest growth")
 
 
-def new_outputs(shell: Any) -> list[Any]:
-    """The outputs without updates: the strip of the first card may be removed at any time."""
-    return [output for output in shell.display_pub.outputs if not output.get("update")]
-
-
-def test_the_form_tests_what_it_holds_and_shows_the_card(shell: Any, jobs: Any, growth: Path) -> None:
-    magics = shell.magics_manager.registry["AutocodeMagics"]
-    result = shell.user_ns["growth"]
-    form = EditForm(NotebookEditor(magics.notebook, result))
-    assert (form._code.value, form._tests.value) == (CODE, TESTS)
-    form.retest()
-    assert "Nothing was changed yet" in form._shown.value and len(jobs.submitted) == 1
-    form._code.value = "def run(:\n"
-    form.retest()
-    assert "does not parse" in form._shown.value and len(jobs.submitted) == 1
-    shown = len(new_outputs(shell))
-    form._code.value = CODE.replace("1.0", "3.0")
-    form.retest()
-    assert jobs.last.draft.code == CODE.replace("1.0", "3.0")
-    assert len(new_outputs(shell)) == shown  # the card is in the form, and nowhere else
-    jobs.last.end(plan=PLAN)
-    assert shell.magics_manager.registry["AutocodeMagics"].notebook.launched["growth"].card.wait(60)
-    assert "autocode-card" in form._shown.value and "Ready" in form._shown.value
-    form.undo()
-    assert (form._code.value, form._shown.value) == (CODE, "")
-
-
-def test_the_form_begins_with_what_is_on_disk(shell: Any, jobs: Any, growth: Path) -> None:
-    (growth / "solution.py").write_text("# half\n")
+def asked(shell: Any, action: str, **more: Any) -> Any:
     notebook = shell.magics_manager.registry["AutocodeMagics"].notebook
-    assert sources(notebook, shell.user_ns["growth"].report) == ("# half\n", TESTS)
+    return answer(notebook, {"action": action, "name": "growth", **more})
+
+
+def test_an_editor_of_a_page_begins_with_what_is_on_disk(shell: Any, jobs: Any, growth: Path) -> None:
+    assert json.loads(asked(shell, "sources")["value"]) == {"code": CODE, "tests": TESTS}
+    (growth / "solution.py").write_text("# half\n")
+    assert json.loads(asked(shell, "sources")["value"]) == {"code": "# half\n", "tests": TESTS}
+
+
+def test_what_an_editor_of_a_page_holds_is_tested_once_by_the_line(shell: Any, jobs: Any, growth: Path) -> None:
+    edited = {"code": CODE.replace("1.0", "3.0"), "tests": TESTS}
+    assert not asked(shell, "edit", code=1, tests=TESTS)["ok"]
+    assert asked(shell, "edit", **edited)["ok"] and len(jobs.submitted) == 1
+    shell.run("%autocode retest growth")
+    assert (jobs.last.draft.code, jobs.last.draft.author) == (edited["code"], "you")
+    assert (growth / "solution.py").read_text() == CODE
+    jobs.last.end(plan=PLAN)
+    asked(shell, "edit", code="def run(:\n", tests=TESTS)
+    with pytest.raises(InvalidRequest, match="does not parse"):
+        shell.run("%autocode retest growth")
+    with pytest.raises(InvalidRequest, match="were not edited"):
+        shell.run("%autocode retest growth")

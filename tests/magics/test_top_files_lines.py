@@ -49,25 +49,25 @@ def test_each_command_that_changes_what_runs_changes_the_files(shell: Any, root:
                 or command.split()[-1] == "--off"
                 or command.startswith("remove")
             )  # the variable can still be called
-    shell.run("%autocode rename growth rise")
+    shell.run("%autocode versions growth rename rise")
     require_truth(root, "rise")
-    shell.run("%autocode remove rise 1")
+    shell.run("%autocode versions rise remove 1")
     require_truth(root, "rise")
-    shell.run("%autocode remove rise 1")
+    shell.run("%autocode versions rise remove 1")
     assert not list((root / "rise").glob("*.py")) and not (root / "rise" / "function.toml").exists()
 
 
 def test_an_edit_that_was_not_tested_is_set_aside_and_the_command_says_so(
     shell: Any, root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shell.run("%autocode restore growth 1")
+    shell.run("%autocode versions growth restore 1")
     (root / "growth" / "solution.py").write_text("x = 'mine'\n")
     shell.run("%autocode history growth")
     assert "not verified here" in str(shell.display_pub.outputs[-1]["data"]["text/plain"]).lower()
-    shell.run("%autocode pin growth 1")  # what runs is the same, so the edit stays
+    shell.run("%autocode versions growth pin 1")  # what runs is the same, so the edit stays
     assert (root / "growth" / "solution.py").read_text() == "x = 'mine'\n"
-    shell.run("%autocode restore growth 2")
-    shell.run("%autocode pin growth 2")
+    shell.run("%autocode versions growth restore 2")
+    shell.run("%autocode versions growth pin 2")
     assert "had an edit that was not tested. It is now in solution.py.set-aside-" in capsys.readouterr().out
     (aside,) = (root / "growth").glob("solution.py.set-aside-*")
     assert aside.read_text() == "x = 'mine'\n"
@@ -75,17 +75,17 @@ def test_an_edit_that_was_not_tested_is_set_aside_and_the_command_says_so(
 
 
 def test_a_stranger_s_files_at_the_top_change_nothing_that_runs(shell: Any, root: Path, tmp_path: Path) -> None:
-    shell.run("%autocode restore growth 1")
+    shell.run("%autocode versions growth restore 1")
     home, outside = root / "growth", tmp_path / "outside.py"
     outside.write_text("mine\n")
     for name in ("solution.py", "test_solution.py", "function.toml"):
         (home / name).unlink()
         (home / name).symlink_to(outside)
     assert load("growth", journal_root=root).code == "x = 1\n"
-    shell.run("%autocode restore growth 2")
+    shell.run("%autocode versions growth restore 2")
     assert outside.read_text() == "mine\n"
     require_truth(root)
     (home / "function.toml").write_text('version = "../../x"\nversion = "y"\n' + "z" * 200_000)
     (home / "solution.py").write_bytes(b"\xff\x00")
-    shell.run("%autocode restore growth 1")
+    shell.run("%autocode versions growth restore 1")
     require_truth(root)

@@ -278,9 +278,9 @@ def test_config_and_doctor_say_what_is_left_out(shell: Any, here: Path, monkeypa
     monkeypatch.setattr("autocoder_jupyter.magics.doctor._sandboxes", lambda settings: ())
     monkeypatch.setattr("autocoder_jupyter.magics.doctor._model", lambda settings: ())
     (here / "pyproject.toml").write_text(MINIMAL)
-    shell.run("%autocode config")
+    shell.run("%autocode setup settings")
     assert "pyproject.toml, not trusted, asks for https://evil.example/v1" in shell.shown
-    shell.run("%autocode doctor")
+    shell.run("%autocode setup check")
     assert "not trusted; %autocode trust asks you" in shell.shown
     assert "pyproject.toml asks for https://evil.example/v1" in shell.shown
 

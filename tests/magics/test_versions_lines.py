@@ -16,7 +16,7 @@ from autocoder_jupyter.concurrency.cache_folder import cache_folder
 from autocoder_jupyter.display.inspector.inspector import VersionsPage
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.engine.prepare import request_record, settle_inputs
-from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.errors import InvalidRequest, WrittenLater
 from autocoder_jupyter.lab.messages import listed
 from autocoder_jupyter.lab.requests import VERSION_KEYS, answer
 from autocoder_jupyter.magics.settings import suggestion
@@ -115,22 +115,35 @@ def test_every_line_says_that_an_edited_record_is_not_verified_here(shell: Any, 
         assert ".verify()" in text or line == "history growth", line
     first, second, _ = _history(shell)
     assert "ready" in first and "not verified here, current" in second and "No run of yours" in second
-    shell.run("%autocode restore growth 2")
+    shell.run("%autocode versions growth restore 2")
     growth = shell.user_ns["growth"]
     assert (growth.success, growth.state, growth.code) == (False, "not_verified", "x = 20\n")
     (job,) = listed(shell.magics_manager.registry["AutocodeMagics"].notebook)
     assert (job["phase"], job["title"]) == ("not_verified", "Not verified here")
-    assert "Passed" not in job["rows"] and not any("tests passed" in fact for fact in job["facts"])
+    assert "Verified" not in job["rows"] and not any("tests passed" in fact for fact in job["facts"])
     assert job["rows"]["Reason"] == str(growth.error).splitlines() and {"call", "export", "insert-code"} <= {
         *job["actions"]
     }
-    shell.run("%autocode restore growth 1")
+    shell.run("%autocode versions growth restore 1")
     assert shell.user_ns["growth"].success
 
 
 def _history(shell: Any) -> list[str]:
     shell.run("%autocode history growth")
     return list(shell.display_pub.outputs[-1]["data"]["text/plain"].splitlines())
+
+
+def test_a_function_of_a_later_version_is_told_beside_the_others(shell: Any, here: Path, three: list[str]) -> None:
+    shutil.copytree(here / ".autocode" / "growth", here / ".autocode" / "other")
+    path = here / ".autocode" / "growth" / "versions" / three[1] / "report.json"
+    path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | {"format": 2, "autocoder_jupyter": "1.3"}))
+    shell.run("%autocode status")
+    rows = shell.display_pub.outputs[-1]["data"]["text/plain"]
+    assert "was written by a later version of autocoder-jupyter (1.3, format 2)" in rows and "other" in rows
+    for line in ("history growth", "show growth", "versions growth restore 1", "versions growth rename another"):
+        with pytest.raises(WrittenLater):
+            shell.run(f"%autocode {line}")
+    assert path.exists()
 
 
 def test_diff_tells_what_was_asked_otherwise_and_assumed(shell: Any, three: list[str]) -> None:
@@ -144,7 +157,7 @@ def test_diff_tells_what_was_asked_otherwise_and_assumed(shell: Any, three: list
 def test_restore_binds_the_name_and_counts_where_the_newest_did(
     shell: Any, here: Path, three: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shell.run("%autocode restore growth 1")
+    shell.run("%autocode versions growth restore 1")
     assert "growth is version 1 again" in capsys.readouterr().out
     assert shell.user_ns["growth"].code == "x = 1\n"
     versions = Versions(here / ".autocode", "growth")
@@ -155,19 +168,19 @@ def test_restore_binds_the_name_and_counts_where_the_newest_did(
 
 def test_a_pinned_version_is_held_until_it_is_let_go(shell: Any, here: Path, three: list[str]) -> None:
     versions = Versions(here / ".autocode", "growth")
-    shell.run("%autocode pin growth 1")
+    shell.run("%autocode versions growth pin 1")
     assert versions.choice.pinned == three[0] and shell.user_ns["growth"].code == "x = 1\n"
     shell.run("%autocode history growth")
     assert "ready, pinned" in said(shell)
-    shell.run("%autocode pin growth --off")
+    shell.run("%autocode versions growth pin --off")
     assert versions.choice.pinned is None
-    shell.run("%autocode pin growth")
+    shell.run("%autocode versions growth pin")
     assert versions.choice.pinned == three[1]
 
 
 def test_rename_takes_all_versions_and_the_variable_along(shell: Any, here: Path, three: list[str]) -> None:
-    shell.run("%autocode restore growth 1")
-    shell.run("%autocode rename growth rise")
+    shell.run("%autocode versions growth restore 1")
+    shell.run("%autocode versions growth rename rise")
     assert "growth" not in shell.user_ns and shell.user_ns["rise"].code == "x = 1\n"
     assert shell.user_ns["rise"].report.name == "rise"
     assert [version.id for version in Versions(here / ".autocode", "rise").all()] == three
@@ -185,7 +198,7 @@ def test_rename_keeps_samples_own_tests_and_the_states_of_all_versions(
     record(here, "By month of @sales.", "x = 4\n", 4, plan=plan, declared_inputs=plan.inputs, samples={"sales": sales})
     shell.user_ns["growth"] = jobs.last.result
     before = [line.replace("growth", "rise") for line in _history(shell)]
-    shell.run("%autocode rename growth rise")
+    shell.run("%autocode versions growth rename rise")
     assert shell.user_ns["rise"].original_samples["sales"].equals(sales)
     shell.run("%autocode history rise")
     after = shell.display_pub.outputs[-1]["data"]["text/plain"].splitlines()
@@ -194,7 +207,7 @@ def test_rename_keeps_samples_own_tests_and_the_states_of_all_versions(
 
 def test_rename_keeps_a_function_that_failed(shell: Any, here: Path) -> None:
     record(here, "By day.", "x = 3\n", 3, success=False, error="2 of 9 tests fail")
-    shell.run("%autocode rename growth rise")
+    shell.run("%autocode versions growth rename rise")
     assert shell.user_ns["rise"].state == "failed" and shell.user_ns["rise"].error == "2 of 9 tests fail"
 
 
@@ -218,16 +231,43 @@ def test_the_same_name_is_never_suggested(shell: Any, here: Path) -> None:
 
 
 def test_help_of_one_subcommand_says_how_it_is_written(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    shell.run("%autocode help pin")
+    shell.run("%autocode help versions")
     shown = capsys.readouterr().out
-    assert shown.startswith("%autocode pin NAME [VERSION|--off]\n") and "stop pinning the version" in shown
+    assert shown.startswith("%autocode versions NAME [pin [VERSION|--off]|") and "stop pinning the version" in shown
+    shell.run("%autocode help pin")
+    assert capsys.readouterr().out == shown
     assert "%%autocode NAME" not in shown
-    with pytest.raises(InvalidRequest, match=r"no %autocode pim[\s\S]*Did you mean pin"):
-        shell.run("%autocode help pim")
+    shell.run("%autocode help DataDrift")
+    assert capsys.readouterr().out.startswith("DataDrift: A frame passed to `run()`, or a sample of a cell, differs")
+    with pytest.raises(InvalidRequest, match=r"no help about 'shwo'[\s\S]*Did you mean show"):
+        shell.run("%autocode help shwo")
+
+
+def test_former_spellings_do_what_they_did_and_hint_once(
+    shell: Any, here: Path, three: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    versions = Versions(here / ".autocode", "growth")
+    for line, chosen in (("pin growth 1", three[0]), ("pin --off growth", None), ("pin growth 2", three[1])):
+        shell.run(f"%autocode {line}")
+        assert versions.choice.pinned == chosen
+    shell.run("%autocode restore growth 1")
+    shell.run("%autocode remove growth 3")
+    assert [version.id for version in versions.all()] == three[:2]
+    shell.run("%autocode rename growth rise")
+    shell.run("%autocode remove rise --all")
+    assert not (here / ".autocode" / "rise").exists() and not (here / ".autocode" / "growth").exists()
+    printed = capsys.readouterr().out
+    for former in ("pin", "restore", "remove", "rename"):
+        assert printed.count(f"%autocode {former} is now %autocode versions NAME {former} ….") == 1
+
+
+def test_the_versions_are_listed(shell: Any, three: list[str]) -> None:
+    shell.run("%autocode versions growth")
+    assert all(version in shell.shown for version in three)
 
 
 def test_a_pinned_function_is_not_refined_in_silence(shell: Any, jobs: Any, here: Path, three: list[str]) -> None:
-    shell.run("%autocode pin growth 1")
+    shell.run("%autocode versions growth pin 1")
     with pytest.raises(InvalidRequest, match=r"growth is pinned to version 1, so it cannot be refined[\s\S]*--off"):
         shell.run("%%autocode growth --refine\nAlso the median.")
     assert jobs.submitted == []
@@ -238,13 +278,13 @@ def test_a_pinned_function_is_not_refined_in_silence(shell: Any, jobs: Any, here
 
 def test_remove_takes_a_version_away_and_what_was_chosen_of_it(shell: Any, here: Path, three: list[str]) -> None:
     versions = Versions(here / ".autocode", "growth")
-    shell.run("%autocode pin growth 1")
-    shell.run("%autocode remove growth 1")
+    shell.run("%autocode versions growth pin 1")
+    shell.run("%autocode versions growth remove 1")
     assert [version.id for version in versions.all()] == three[1:] and versions.choice.pinned is None
-    shell.run("%autocode remove growth --all")
+    shell.run("%autocode versions growth remove --all")
     assert not (here / ".autocode" / "growth").exists()
     with pytest.raises(InvalidRequest, match="There is no result named 'growth2'"):
-        shell.run("%autocode remove growth2 --all")
+        shell.run("%autocode versions growth2 remove --all")
 
 
 @pytest.mark.usefixtures("three")
@@ -262,17 +302,24 @@ def test_a_folder_with_a_hostile_name_writes_no_line_of_a_list_or_an_error(shell
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("restore growth 7", "There is no version '7' of growth.*Versions 1 to 3 recorded"),
-        ("restore growth 3", "Version 3 of growth never passed its tests"),
-        ("pin growth 3", "Version 3 of growth never passed its tests"),
-        ("pin growth 1 --off", "--off takes no version"),
-        ("rename growth 2x", "'2x' cannot be the name of a variable"),
-        ("rename growth sales", "'sales' is already a variable"),
-        ("rename growth taken", "under its new name cannot be written"),
-        ("rename nothing rise", "There is no result named 'nothing'"),
-        ("remove growth", "remove growth VERSION, or %autocode remove growth --all"),
-        ("remove growth 1 --all", "remove growth VERSION, or %autocode remove growth --all"),
-        ("remove growth 9", "There is no version '9' of growth"),
+        ("versions growth restore 7", "There is no version '7' of growth.*Versions 1 to 3 recorded"),
+        ("versions growth restore 3", "Version 3 of growth never passed its tests"),
+        ("versions growth pin 3", "Version 3 of growth never passed its tests"),
+        ("versions growth pin 1 --off", "Write %autocode versions growth pin VERSION, or .* pin --off"),
+        ("versions growth pin --all", "Write %autocode versions growth pin VERSION, or .* pin --off"),
+        ("versions growth pni", "versions growth has no 'pni'.*Did you mean pin"),
+        (
+            "versions growth --off",
+            "versions growth has no '--off'.*pin, restore, remove, rename",
+        ),
+        ("versions growth restore", "Write %autocode versions growth restore VERSION."),
+        ("versions growth rename 2x", "'2x' cannot be the name of a variable"),
+        ("versions growth rename sales", "'sales' is already a variable"),
+        ("versions growth rename taken", "under its new name cannot be written"),
+        ("versions nothing rename rise", "There is no result named 'nothing'"),
+        ("versions growth remove", "remove VERSION, or %autocode versions growth remove --all"),
+        ("versions growth remove 1 --all", "remove VERSION, or %autocode versions growth remove --all"),
+        ("versions growth remove 9", "There is no version '9' of growth"),
     ],
 )
 def test_what_cannot_be_done_is_said_and_changes_nothing(
@@ -288,9 +335,9 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(
 
 def test_what_is_in_work_is_left_alone(shell: Any, three: list[str]) -> None:
     shell.run("%%autocode growth\nBy year.")
-    for line in ("restore growth 1", "pin growth 1", "rename growth rise", "remove growth --all"):
+    for change in ("restore 1", "pin 1", "rename rise", "remove --all"):
         with pytest.raises(InvalidRequest, match="growth is running"):
-            shell.run(f"%autocode {line}")
+            shell.run(f"%autocode versions growth {change}")
 
 
 def test_a_folder_that_is_a_link_is_neither_renamed_into_nor_followed(here: Path, three: list[str]) -> None:
@@ -313,7 +360,7 @@ def test_after_a_restart_status_lists_what_is_ready_and_what_was_interrupted(
 
 async def test_what_another_kernel_works_on_is_not_called_interrupted(shell: Any, here: Path) -> None:
     _, key = begin(here, "By hour.")
-    async with hold_lock(lock_of(cache_folder(), here / ".autocode", "growth", key.id), lambda: None):
+    async with hold_lock(lock_of(cache_folder(), here / ".autocode", "growth", key.id), lambda _: None):
         shell.run("%autocode status")
     assert "in another kernel" in said(shell) and "retry" not in said(shell)
 
@@ -326,7 +373,7 @@ def test_what_was_interrupted_is_named_and_goes_on_with_the_data_that_the_person
     for line in ("show growth", "history growth"):
         with pytest.raises(InvalidRequest, match="growth was interrupted before it was finished"):
             shell.run(f"%autocode {line}")
-    shell.run("%autocode preview growth")
+    shell.run("%autocode show growth --sent")
     assert "sent of By hour" in said(shell)
     shell.user_ns["sales"] = sales
     with pytest.raises(InvalidRequest, match="growth was built with the data sales, which were not passed"):
@@ -443,7 +490,7 @@ def test_a_page_is_told_of_the_versions_in_words(shell: Any, three: list[str]) -
 def test_a_number_of_a_version_that_there_is_not_is_said(shell: Any, three: list[str]) -> None:
     for word in ("9" * 5000, "\u00b2", "0"):
         with pytest.raises(InvalidRequest, match="no version"):
-            shell.run(f"%autocode restore growth {word}")
+            shell.run(f"%autocode versions growth restore {word}")
 
 
 def test_a_report_whose_plan_is_larger_than_any_plan_is_passed_over(here: Path) -> None:

@@ -46,7 +46,7 @@ def test_what_one_borrower_did_the_next_does_not_see(warm: WarmKernel, tmp_path:
         seen = "[n for n in __import__('os').environ if n.startswith('AUTOCODE')], __import__('os').getcwd()"
         assert kernel.printed(seen) == f"[] {folders[1]}"
         kernel.run("%load_ext autocoder_jupyter")
-        assert "openai/other" not in kernel.run("%autocode config").displays[0]["text/plain"]
+        assert "openai/other" not in kernel.run("%autocode setup settings").displays[0]["text/plain"]
 
 
 def test_what_cannot_be_put_back_fails_its_test_and_ends_the_kernel(warm: WarmKernel, tmp_path: Path) -> None:

@@ -344,7 +344,7 @@ async def test_thinking_is_no_silence(question: Question) -> None:
 async def test_an_answer_that_comes_word_by_word_ends_at_the_total_time_and_is_kept(question: Question) -> None:
     store, budget = Store(), Budget()
     with ScriptedModel(always(Answer(wire=for_ever(*SAID, pace=0.05)))) as endpoint:
-        model = ReplayingModel(LiteLLMModel(endpoint.config(seconds=0.5, total_seconds=1.5), ONCE), store)
+        model = ReplayingModel(LiteLLMModel(endpoint.config(seconds=3.0, total_seconds=4.0), ONCE), store)
         for _ in range(2):
             with pytest.raises(UnusableAnswer) as caught:
                 await model.ask(question, Listener(meter=budget))

@@ -266,12 +266,6 @@ async def test_a_fault_that_stays_is_reported_with_the_number_of_tries(question:
     assert len(endpoint.requests) == 3
 
 
-async def test_an_answer_that_repeats_itself_is_stopped_and_not_paid_for_again(question: Question) -> None:
-    with ScriptedModel(["x" * 20_000] * 9) as endpoint, pytest.raises(UnusableAnswer, match="repeated itself"):
-        await LiteLLMModel(endpoint.config(), HASTE).ask(question)
-    assert len(endpoint.requests) == 1
-
-
 async def test_the_services_own_wish_for_a_pause_is_honoured(question: Question) -> None:
     pauses: list[float] = []
     with ScriptedModel([Answer(status=429, headers={"retry-after": "0.13"}), "yes"]) as endpoint:

@@ -86,6 +86,21 @@ def test_of_several_blocks_the_one_that_defines_the_name_is_taken() -> None:
     assert extract_code(answer, must_define="run") == CODE
 
 
+def test_of_several_blocks_that_define_the_name_the_last_is_taken_also_if_an_earlier_one_is_longer() -> None:
+    draft = CODE.replace("return", "draft = 1\n    return")
+    answer = f"First attempt:\n```python\n{draft}```\nCorrected:\n```python\n{CODE}```\n"
+    assert extract_code(answer, must_define="run") == CODE
+    signature = "def run(sales: pd.DataFrame) -> str:\n    ...\n"
+    assert extract_code(f"{answer}It has this signature:\n```python\n{signature}```", must_define="run") == CODE
+
+
+def test_of_several_test_modules_the_last_is_taken() -> None:
+    tests = "def test_a():\n    assert run() == 1\n"
+    usage = "import pytest\n\npytest.main()\n" + "# run it\n" * 50
+    draft = f"{tests}\n\ndef test_b():\n    assert run() == 2\n"
+    assert extract_code(f"```python\n{draft}```\nOr:\n```python\n{tests}```\n```python\n{usage}```") == tests
+
+
 def test_of_equal_blocks_the_last_is_taken() -> None:
     assert extract_code("```python\nrun(1)\n```\n```python\nrun(2)\n```") == "run(2)\n"
 

@@ -59,7 +59,7 @@ async def refusal(config: ModelConfig, question: Question) -> ModelError:
 async def test_a_missing_key_is_said_without_litellm(no_litellm: None, question: Question, model: str) -> None:
     error = await refusal(ModelConfig(model), question)
     assert isinstance(error, AuthenticationFailed)
-    assert "_API_KEY is not set" in error.why and "%env" in error.hint
+    assert "_API_KEY is not set" in error.why and "%autocode setup" in error.hint
 
 
 async def test_an_empty_key_is_a_missing_one(
@@ -138,7 +138,9 @@ def test_what_was_told_to_litellm_itself_counts(monkeypatch: pytest.MonkeyPatch)
     [
         ("opnai/gpt-4.1", "openai/gpt-4.1"),
         ("antropic/claude-sonnet-4-5", "anthropic/claude-sonnet-4-5"),
+        ("anthropc/claude-sonet-4", "Did you mean anthropic/claude-sonnet-4-"),
         ("gtp-4.1-mini", "gpt-4.1-mini"),
+        ("olama/qwen3", "Did you mean ollama/…"),
         ("xyzzy", ""),
     ],
 )
@@ -148,6 +150,17 @@ async def test_an_unknown_provider_is_said_without_litellm(
     error = await refusal(ModelConfig(model), question)
     assert isinstance(error, UnknownModel)
     assert repr(model) in error.what and meant in error.hint and "provider/model" in error.hint
+
+
+@pytest.mark.parametrize(
+    "model",
+    ["anthropc/claude-sonet-4", "opnai/my-model", "openai/my-model", "ollama/qwen3:4b", "gtp-4.1-mini", "claude-x"],
+)
+def test_only_known_models_are_suggested_as_a_whole(model: str) -> None:
+    close = catalogue.near_names(model)
+    assert len(close) <= 3 and set(close) <= {*catalogue.known_models(), *catalogue._owners()}
+    assert ("my-model" in model or "qwen3" in model or "claude-x" in model) == (not close)
+    assert "openai/" not in catalogue.unlisted("openai/my-model")
 
 
 def test_the_providers_are_those_of_litellm() -> None:
@@ -268,3 +281,29 @@ async def test_it_is_told_while_the_client_is_loaded(question: Question, monkeyp
         monkeypatch.setattr(library, "_litellm", None)
         await model.ask(question)
         assert told == [True, False]
+
+
+@pytest.mark.parametrize("variable", ["HTTP_PROXY", "http_proxy", "ALL_PROXY"])
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_a_proxy_between_this_machine_and_a_model_on_it_is_told(
+    variable: str, host: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, "http://user:sesame@proxy.invalid:3128")
+    monkeypatch.setenv("NO_PROXY", "intern.example")
+    config = ModelConfig("openai/small", api_base=f"http://{host}:8000/v1")
+    with pytest.raises(ModelUnavailable, match="would go to a proxy") as caught:
+        preflight.check(config)
+    assert variable in caught.value.why and f"%env NO_PROXY=intern.example,{host}," in caught.value.hint
+    assert "sesame" not in str(caught.value)
+
+
+def test_a_proxy_that_does_not_come_between_is_not_told(dead_port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    with ScriptedModel() as endpoint:
+        monkeypatch.setenv("HTTP_PROXY", f"127.0.0.1:{endpoint.port}")  # a proxy on this machine
+        preflight.check(endpoint.config())
+        monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{dead_port}")
+        with pytest.raises(ModelUnavailable, match="would go to a proxy"):
+            preflight.check(endpoint.config())
+        monkeypatch.setenv("HTTP_PROXY", "http://proxy.invalid:3128")
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
+        preflight.check(endpoint.config())

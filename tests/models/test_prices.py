@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from autocoder_jupyter.errors import ModelError
-from autocoder_jupyter.models import library
+from autocoder_jupyter.models import library, preflight
+from autocoder_jupyter.models.catalogue import known_models
 from autocoder_jupyter.models.library import cost_of, describe, require_price
 from autocoder_jupyter.models.protocol import ModelConfig
 from autocoder_jupyter.types import Usage
@@ -18,6 +21,7 @@ def test_a_known_model_is_described(monkeypatch: pytest.MonkeyPatch) -> None:
         "provider": "anthropic",
         "api_base": None,
         "key_variable": "ANTHROPIC_API_KEY",
+        "key_typed": False,
         "key_set": True,
         "context_window": 200000,
         "max_output": 64000,
@@ -85,3 +89,23 @@ def test_what_is_no_price_is_not_taken_for_one(params: dict[str, object]) -> Non
     with pytest.raises(ModelError, match="price of openai/scripted is not known") as error:
         require_price(ModelConfig("openai/scripted", params=params), library.load())
     assert "input_cost_per_token" in error.value.hint
+
+
+def test_no_price_is_refused_that_litellm_would_find(monkeypatch: pytest.MonkeyPatch) -> None:
+    litellm = library.load()
+    monkeypatch.delitem(sys.modules, "litellm")
+    with pytest.raises(ModelError):
+        preflight.require_price(ModelConfig("openai/scripted"))
+    refused = []
+    for name in known_models():
+        try:
+            preflight.require_price(ModelConfig(name, api_base="http://127.0.0.1:9/v1"))
+        except ModelError:
+            refused.append(name)
+    assert [name for name in refused if cost_of(USAGE, ModelConfig(name), litellm) is not None] == []
+
+
+def test_the_lines_for_a_price_keep_the_other_parameters_and_do_not_repeat_their_values() -> None:
+    hint = preflight.no_price(ModelConfig("openai/mine", params={"api_key": "sk-secret", "top_p": 0.5})).hint
+    assert "{'api_key': …, 'top_p': …, 'input_cost_per_token': 0, 'output_cost_per_token': 0}" in hint
+    assert "secret" not in hint

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -40,7 +41,8 @@ from autocoder_jupyter.models.faults import RetryPolicy, exchange_of
 from autocoder_jupyter.models.process import ModelProcess, Order, RemoteModel
 from autocoder_jupyter.models.protocol import Listener, ModelConfig, Question, WorstCase, answer_form
 from autocoder_jupyter.models.questions import SentRequest
-from autocoder_jupyter.types import CodePlan
+from autocoder_jupyter.models.replay import ReplayingModel
+from autocoder_jupyter.types import CodePlan, Exchange
 from tests.model_faults import chunk, for_ever
 from tests.scripted_model import Answer, ScriptedModel, always
 
@@ -48,7 +50,7 @@ pytestmark = pytest.mark.slow
 
 QUESTION = Question("plan", ({"role": "user", "content": "How are you?"},), max_tokens=400)
 ONCE = RetryPolicy(tries=1)
-SAID = [chunk({"content": f"word {number} "}) for number in range(50)]
+SAID = [chunk({"content": f"word {number} "}) for number in range(500)]
 
 
 @pytest.fixture(autouse=True)
@@ -156,6 +158,19 @@ async def test_errors_are_the_same_with_cause_and_hint() -> None:
     with ScriptedModel(always(Answer(wire=for_ever(*SAID)))) as endpoint, pytest.raises(UnusableAnswer) as stopped:
         await asked(endpoint)
     assert (cut := exchange_of(stopped.value)) is not None and cut.answer.startswith("word 0 word 1 ")
+
+
+async def test_a_recorded_answer_that_was_cut_off_is_known_in_the_kernel_too() -> None:
+    store = dict[str, Exchange]()
+    found = SimpleNamespace(find=store.get, add=lambda exchange: store.update({exchange.key: exchange}), is_empty=False)
+    with ScriptedModel(always(Answer(wire=for_ever(*SAID)))) as endpoint:
+        model = ReplayingModel(remote_model(endpoint.config(), ONCE), found)
+        for _ in range(2):
+            with pytest.raises(UnusableAnswer) as caught:
+                await model.ask(QUESTION, Listener(meter=Budget()))
+            kept = exchange_of(caught.value)
+            assert kept is not None and kept.answer.startswith("word 0 word 1 ")
+        assert len(endpoint.requests) == 1
 
 
 async def test_the_budget_allows_each_request_and_is_charged() -> None:

@@ -52,5 +52,6 @@ async def test_without_a_connection_a_model_that_is_not_known_is_not_asked_for_l
         monkeypatch.setenv("OPENAI_API_BASE", f"http://127.0.0.1:{taken.getsockname()[1]}")
         with pytest.raises(ModelUnavailable, match=f"did not answer in {tries} tries") as caught:
             await LiteLLMModel(ModelConfig(model), RetryPolicy(tries=3, first=0.01)).ask(question)
-    assert ("litellm does not know this model. Did you mean openai/" in str(caught.value)) == (tries == 2)
+    assert ("litellm does not know this model." in str(caught.value)) == (tries == 2)
+    assert "Did you mean" not in str(caught.value)
     assert "Is this machine online?" in caught.value.hint

@@ -7,11 +7,15 @@ import pytest
 from pydantic import BaseModel, Field
 
 from autocoder_jupyter.data.constraints import ParsedConstraints
+from autocoder_jupyter.engine.evidence.derivation import Derivation
+from autocoder_jupyter.engine.evidence.readings import Named
+from autocoder_jupyter.engine.evidence.second_writer import _Pairs
 from autocoder_jupyter.engine.plan import PlanAnswer
-from autocoder_jupyter.engine.repair import Rederivation
+from autocoder_jupyter.engine.repair import DiagnosisAnswer, Rederivation
+from autocoder_jupyter.engine.tests import SortedTests
 from autocoder_jupyter.engines.staged.fixer import CodeFix
-from autocoder_jupyter.models.protocol import schema_in_words, strict_schema
-from autocoder_jupyter.types import CodeSolution, ErrorDiagnosis, InputSpec
+from autocoder_jupyter.models.protocol import answer_form, bounded, schema_in_words, strict_schema
+from autocoder_jupyter.types import CodeSolution, ErrorDiagnosis
 from tests.cases import each as each_case
 
 
@@ -34,6 +38,42 @@ def objects(schema: Any) -> list[dict[str, Any]]:
     return own + [found for value in schema.values() for found in objects(value)]
 
 
+ANSWERS = [
+    PlanAnswer,
+    CodeFix,
+    DiagnosisAnswer,
+    Rederivation,
+    SortedTests,
+    _Pairs,
+    Derivation,
+    Named,
+    ParsedConstraints,
+]
+
+
+@each_case("answer_type", ANSWERS)
+def test_every_answer_has_a_strict_schema_whose_texts_and_lists_are_bounded(answer_type: type[BaseModel]) -> None:
+    form = answer_form(answer_type)
+    assert form.strict is not None
+
+    def require_bounds(node: Any) -> None:
+        for inner in node if isinstance(node, list) else node.values() if isinstance(node, dict) else ():
+            require_bounds(inner)
+        if isinstance(node, dict) and isinstance(node.get("type"), str):
+            assert node["type"] != "array" or 0 < node["maxItems"] <= 100
+            assert node["type"] != "string" or "enum" in node or "const" in node or 0 < node["maxLength"] < 2000
+
+    require_bounds(bounded(form.strict))
+    assert bounded(form.strict)["properties"].keys() == form.strict["properties"].keys()
+
+
+def test_a_value_of_any_type_is_closed() -> None:
+    schema = strict_schema(PlanAnswer)
+    assert schema is not None
+    default = schema["$defs"]["PlannedParameter"]["properties"]["default"]
+    assert {"type": "number"} in default["anyOf"] and {"type": "null"} in default["anyOf"]
+
+
 @pytest.mark.parametrize("answer_type", [ErrorDiagnosis, CodeSolution, Titled])
 def test_a_strict_schema_closes_every_object(answer_type: type[BaseModel]) -> None:
     schema = strict_schema(answer_type)
@@ -51,7 +91,7 @@ def test_fields_that_are_called_like_keywords_stay() -> None:
     assert "{title: string, default?: integer, properties?: string[]}" in schema_in_words(Titled)
 
 
-@pytest.mark.parametrize("answer_type", [Free, InputSpec])
+@pytest.mark.parametrize("answer_type", [Free])
 def test_what_leaves_something_open_cannot_be_strict(answer_type: type[BaseModel]) -> None:
     assert strict_schema(answer_type) is None
 

@@ -1,15 +1,18 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from pydantic import BaseModel
 
+from autocoder_jupyter.engine.evidence.derivation import Derivation
+from autocoder_jupyter.engine.plan import PlanAnswer
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.models.answers import Unreadable, ask_structured, read_record
 from autocoder_jupyter.models.client import LiteLLMModel
 from autocoder_jupyter.models.protocol import ModelConfig, Question
-from autocoder_jupyter.types import CodePlan, ErrorDiagnosis
+from autocoder_jupyter.types import ErrorDiagnosis
 from tests.cases import each
 from tests.scripted_model import Answer, ScriptedModel, prompt_of
 
@@ -88,6 +91,37 @@ def test_null_means_the_default() -> None:
 def test_what_does_not_fit_is_refused(answer: str) -> None:
     with pytest.raises(Unreadable):
         read_record(answer, City)
+
+
+PLAN: dict[str, Any] = {"description": "d", "approach": "a", "outputs": [{"name": "total", "type": "float"}]}
+
+
+@each("wrong", [{}, "", "none", 3, False, {"threshold": 5}, "a"])
+@each("field", ["parameters", "assumptions", "packages", "system_packages", "holds"])
+def test_an_optional_list_of_a_wrong_shape_is_empty(wrong: Any, field: str) -> None:
+    assert getattr(read_record(json.dumps({**PLAN, field: wrong}), PlanAnswer), field) == []
+
+
+def test_a_record_that_stands_for_a_list_of_records_is_read() -> None:
+    rate = {"name": "rate", "type": "float", "default": 0.19, "meaning": {}}
+    for given in ([rate], rate, {"rate": {"type": "float", "default": 0.19}}):
+        plan = read_record(
+            json.dumps({**PLAN, "parameters": given, "outputs": {"total": {"type": "float"}}}), PlanAnswer
+        )
+        assert [(each.name, each.default, each.meaning) for each in plan.parameters] == [("rate", 0.19, "")]
+        assert [(each.name, each.type) for each in plan.outputs] == [("total", "float")]
+
+
+@each("wrong", [{"parameters": [{"name": "rate"}]}, {"outputs": [{"name": "rate"}]}])
+def test_what_is_needed_is_still_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(Unreadable, match="does not fit the schema"):
+        read_record(json.dumps(PLAN | wrong), PlanAnswer)
+
+
+def test_a_decision_of_a_wrong_shape_is_not_the_default() -> None:
+    given = {"derivation": "d", "decided": {"no": "way"}, "values": []}
+    with pytest.raises(Unreadable, match="decided"):
+        read_record(json.dumps(given), Derivation)
 
 
 @pytest.mark.parametrize("answer", ["{}", '{"failures": [{"test_name": "test_a", "error_type": "logic"}', '{"a": 1}'])
@@ -184,9 +218,10 @@ async def test_claude_gives_records(question: Question, model: str) -> None:
 
 
 async def test_a_type_that_cannot_be_strict_is_sent_as_it_is(question: Question) -> None:
-    answer: dict[str, Any] = {"description": "a", "approach": "b"}
-    with ScriptedModel([str(answer)]) as endpoint:
-        model = LiteLLMModel(endpoint.config(model="openai/gpt-4.1"))
-        plan, _ = await ask_structured(model, question, CodePlan)
-    assert plan == CodePlan(**answer)
+    class Open(BaseModel):
+        words: dict[str, str]
+
+    with ScriptedModel(['{"words": {"a": "b"}}']) as endpoint:
+        found, _ = await ask_structured(LiteLLMModel(endpoint.config(model="openai/gpt-4.1")), question, Open)
+    assert found == Open(words={"a": "b"})
     assert endpoint.requests[0]["response_format"]["json_schema"]["strict"] is False

@@ -13,22 +13,22 @@ import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from autocoder_jupyter.agent.arguments import _expressions
+from autocoder_jupyter.codec.pictures import png_size
 from autocoder_jupyter.codemode import values as codemode_values
 from autocoder_jupyter.codemode.conversation import read_answer
 from autocoder_jupyter.codemode.interpreter import runnable
 from autocoder_jupyter.codemode.journal import ConversationJournal
 from autocoder_jupyter.data.columns_read import columns_read
 from autocoder_jupyter.data.files import describe_file
-from autocoder_jupyter.data.readers import read_table, require_moderate
+from autocoder_jupyter.data.readers import read_table
+from autocoder_jupyter.data.table_formats import opened_table
+from autocoder_jupyter.data.workbooks import require_moderate
 from autocoder_jupyter.display.charts import specification
 from autocoder_jupyter.display.inspector import document
-from autocoder_jupyter.display.inspector.form import read as read_form
 from autocoder_jupyter.display.inspector.subject import Subject
-from autocoder_jupyter.engine import acceptance, stub_check, tests
-from autocoder_jupyter.engine.early_tests import whole_statements
+from autocoder_jupyter.engine import acceptance, tests
 from autocoder_jupyter.engine.evidence.code_numbers import (
     code_with,
     counts_rows,
@@ -41,9 +41,11 @@ from autocoder_jupyter.engine.evidence.conditions import _below, reads
 from autocoder_jupyter.engine.evidence.examiner import is_general, raised_in
 from autocoder_jupyter.engine.evidence.mutants import LONGEST_CODE, mutants, row_count_mutants
 from autocoder_jupyter.engine.evidence.plants import words_in
+from autocoder_jupyter.engine.evidence.row_steps import instrumented
 from autocoder_jupyter.engine.evidence.second_writer import askable, read_second
 from autocoder_jupyter.engine.evidence.solution_worker import SolutionStopped
 from autocoder_jupyter.engine.evidence.ways import watched, way_of
+from autocoder_jupyter.engine.first_answer import docstring_in, plan_in, read_docstring, without_plan
 from autocoder_jupyter.engine.journal import Journal, conversation, sent_record
 from autocoder_jupyter.engine.packages import imported_modules
 from autocoder_jupyter.engine.prompt import Brief, interface_problem, without_entry
@@ -51,8 +53,6 @@ from autocoder_jupyter.engine.repair import excerpt, replace_tests
 from autocoder_jupyter.engine.run_folder import RunFolder
 from autocoder_jupyter.engine.start import _with_default, tests_problem
 from autocoder_jupyter.engine.tests import read_suite, with_tests
-from autocoder_jupyter.engines.claude import classify
-from autocoder_jupyter.engines.claude.shell import SAFE
 from autocoder_jupyter.engines.claude.suite_watch import SuiteWatch
 from autocoder_jupyter.engines.claude.wire import EventReader, Message
 from autocoder_jupyter.engines.staged.fixer import add_imports, apply_edits, changed_in_substance
@@ -60,11 +60,12 @@ from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.evaluate.trial import read_tasks
 from autocoder_jupyter.jobs.code_job import load_record
 from autocoder_jupyter.kinds.table import KINDS, elements_of
+from autocoder_jupyter.kinds.values import Kind
 from autocoder_jupyter.magics.command import parse_cell
 from autocoder_jupyter.magics.settings import read_project
-from autocoder_jupyter.magics.sixel import sixels
 from autocoder_jupyter.models.answers import extract_code, read_record
 from autocoder_jupyter.models.catalogue import read_models
+from autocoder_jupyter.models.thoughts import without_thoughts
 from autocoder_jupyter.redaction.messages import Redaction
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.result import storage
@@ -124,6 +125,8 @@ def _examined(text: str, _: Path) -> object:
         row_count_mutants(text),
         mutants(part, ["a"]),
         row_count_mutants(part),
+        instrumented(text),
+        instrumented(part),
         _below(Program(text, (), ()), "pass"),
     )
 
@@ -283,10 +286,6 @@ def _tool_call(text: str, _: Path) -> None:
     message.take({"type": "content_block_stop"})
 
 
-def _no_shell(_: str) -> Any:
-    return SAFE
-
-
 def _tests_read(text: str, _: Path) -> None:
     names = list(read_suite(text).ids)
     with_tests(read_suite(text), "def test_more(): assert run() == 1\n")
@@ -373,7 +372,7 @@ READERS: dict[str, Reader] = {
         (
             "versions.store:Versions.all",
             "versions.store:_can_be_read",
-            "versions.verification:shown",
+            "versions.verification:_with_found",
             "versions.verification:_found",
             "engine.run_folder:RunFolder.holds_report",
             "engine.run_folder:RunFolder.holds_json",
@@ -386,9 +385,14 @@ READERS: dict[str, Reader] = {
         ("result.storage:from_json", "result.handle:CodeGenEvalResult.model_validate_json"),
     ),
     "a folder with a saved result": Reader(
-        _file("result.json", lambda folder: storage.load(folder)),
+        _file("result.json", lambda folder: (storage._require_replaceable(Folder(folder)), storage.load(folder))),
         _json("numbers", "keys", "brackets"),
-        ("result.storage:load", "result.storage:_samples", "result.handle:CodeGenEvalResult.load"),
+        (
+            "result.storage:_require_replaceable",
+            "result.storage:load",
+            "result.storage:_samples",
+            "result.handle:CodeGenEvalResult.load",
+        ),
     ),
     "a folder of tasks": Reader(
         _file("one/task.json", lambda folder: read_tasks(folder)),
@@ -524,8 +528,8 @@ READERS: dict[str, Reader] = {
             "data.files:_describe_json_lines",
             "data.files:_looks_like_json_lines",
             "data.files:_describe_text",
-            "data.readers:lines_of",
-            "data.readers:count_records",
+            "data.dialects:lines_of",
+            "data.dialects:count_records",
         ),
     ),
     "a file with lines of JSON": Reader(
@@ -545,7 +549,7 @@ READERS: dict[str, Reader] = {
             "quotes": lambda: '"' * hostile.BYTES,
             "tabs": lambda: "1\t2\n" * 1_250_000,
         },
-        ("data.readers:_records", "data.files:_describe_delimited", "data.files:_describe_plain"),
+        ("data.dialects:_records", "data.files:_describe_delimited", "data.files:_describe_plain"),
     ),
     "a table in JSON": Reader(
         _file("data.json", lambda folder: read_table("sales", folder / "data.json", None)),
@@ -574,6 +578,15 @@ READERS: dict[str, Reader] = {
         },
         ("data.json_tables:_of_lines",),
     ),
+    "the description of a table of Iceberg": Reader(
+        _file("metadata/v1.metadata.json", lambda folder: opened_table(folder)),
+        {
+            **_json(),
+            "properties": lambda: '{"format-version":2,"properties":{' + '"a":"b",' * 400_000 + '"a":"b"}}',
+            "snapshots": lambda: '{"format-version":2,"snapshots":[' + '{"snapshot-id":1},' * 39_000 + "{}]}",
+        },
+        ("data.table_formats:_iceberg",),
+    ),
     "the sheets of a workbook": Reader(
         _file("workbook.xml", lambda folder: _workbook(folder / "workbook.xml", "xl/workbook.xml", describe_file)),
         {
@@ -593,13 +606,48 @@ READERS: dict[str, Reader] = {
             "one text": lambda: f"<a>{'a' * hostile.BYTES}</a>",
             "entities": lambda: "<!DOCTYPE a [<!ENTITY b '" + "b" * 2_500_000 + "'>]><a>" + "&b;" * 500_000 + "</a>",
         },
-        ("data.readers:require_moderate", "data.readers:_Sheet.__init__"),
+        ("data.workbooks:require_moderate", "data.workbooks:_SizeOfPart.__init__"),
     ),
     # Answers of a model
     "code in an answer": Reader(
         lambda text, _: extract_code(text, must_define="run"),
         _sources(),
-        ("models.answers:_parses", "models.answers:_defines", "models.answers:_code_complaint"),
+        ("models.answers:_parses", "models.answers:defines", "models.answers:_rank", "models.answers:_code_complaint"),
+    ),
+    "thoughts in an answer": Reader(
+        lambda text, _: without_thoughts(text),
+        {
+            text: functools.partial(hostile.repeated, text)
+            for text in (
+                "\n",
+                "<",
+                "<think>\n",
+                "</think>\n",
+                "a\n```\n",
+                "<|channel|>final",
+                "<|end|>" + "a" * 90,
+                "[" * 9 + " ",
+            )
+        },
+        (),
+    ),
+    "the plan in an answer": Reader(
+        lambda text, _: (docstring_in(text), read_docstring(text), plan_in(text, ""), without_plan("x = 1")),
+        {
+            "openings": lambda: '"""\n' * 1_000_000,
+            "no end": lambda: '"""' + "a\n" * 2_000_000,
+            "outputs": lambda: "Outputs:\n" + "- a: b, c\n" * 500_000,
+            "brackets": lambda: "Outputs:\n- a: " + "[," * 2_000_000,
+            "parentheses": lambda: "Outputs:\n- " + "a(" * 2_000_000,
+            "one item": lambda: "Assumptions:\n- a\n" + "b\n" * 2_000_000,
+            "defaults": lambda: "Parameters:\n" + "- a (list = " + "[" * 2_000_000,
+            "choices": lambda: "Questions:\n- " + "[a|" * 1_000_000,
+        },
+        (
+            "engine.first_answer:_value",
+            "engine.first_answer:plan_in",
+            "engine.first_answer:without_plan",
+        ),
     ),
     "a record in an answer": Reader(
         lambda text, _: read_record(text, CodePlan),
@@ -608,7 +656,7 @@ READERS: dict[str, Reader] = {
             "python dicts": lambda: "{" + "'a': 1, " * 500_000 + "}",
             "colliding python dicts": lambda: "{" + ",".join(f"{n * (2**61 - 1)}:1" for n in range(200_000)) + "}",
         },
-        ("models.answers:read_record", "models.answers:_decoded", "models.answers:_python_dict"),
+        ("models.answers:_validated", "models.answers:_decoded", "models.answers:_python_dict"),
     ),
     "a stream of events": Reader(
         _events,
@@ -670,16 +718,6 @@ READERS: dict[str, Reader] = {
             "sandbox.host.testing:sentences",
         ),
     ),
-    "tests that are being written": Reader(
-        lambda text, _: read_suite(whole_statements(f"```python\n{text}")),
-        {**_sources("tests", "functions", "names"), "statements": lambda: hostile.repeated("x\n")},
-        ("engine.early_tests:whole_statements", "engine.early_tests:EarlyTests._next"),
-    ),
-    "tests apart": Reader(
-        lambda text, _: stub_check._keys(read_suite(text), None),
-        _sources("tests", "classes"),
-        ("engine.stub_check:_keys",),
-    ),
     "tests of two versions": Reader(
         _joined,
         _sources("tests", "functions", "names"),
@@ -699,11 +737,6 @@ READERS: dict[str, Reader] = {
     "tests that an agent changes": Reader(
         _watched, _sources("tests", "names", "functions"), ("engines.claude.suite_watch:_parts",)
     ),
-    "a program that an agent runs": Reader(
-        lambda text, _: classify.judge(text, _no_shell),
-        _sources("names", "imports", "f-strings"),
-        ("engines.claude.classify:judge",),
-    ),
     "the end of a module": Reader(
         lambda text, _: without_entry(text),
         {**_sources("names"), "conditions": lambda: 'if __name__ == "__main__": pass\n' * 2_500},
@@ -720,8 +753,13 @@ READERS: dict[str, Reader] = {
             "conditions": lambda: "x = len(a) > 400\n" * 1_000,
             "masks": lambda: "m = a > 1\n" + "b[m] = b[m].dropna().sum(skipna=True)\n" * 500,
             "dates": lambda: "x = '2024-01-01'\n" * 1_000,
+            "queries": lambda: "x = a.query('b > 1 and c[d[e]]')\n" * 600,
+            "brackets": lambda: f"x = {'a[b & c, ' * 190}1{']' * 190}\n",
+            "brackets of brackets": lambda: f"x = a{'[b > 1]' * 1_900}\n",
         },
         (
+            "engine.evidence.row_steps:instrumented",
+            "engine.evidence.row_steps:_parsed",
             "engine.evidence.mutants:mutants",
             "engine.evidence.mutants:row_count_mutants",
             "engine.evidence.mutants:_dates",
@@ -835,16 +873,14 @@ READERS: dict[str, Reader] = {
         {"brackets": lambda: hostile.repeated("list["), "names": lambda: hostile.repeated("int,")},
         ("kinds.table:elements_of", "kinds.table:misfit", "kinds.table:python_type"),
     ),
-    "a value of a form": Reader(
-        lambda text, _: [_form(kind, text) for kind in KINDS if KINDS[kind].parse is not None],
+    "a default": Reader(
+        lambda text, _: [_default(kind, text) for kind in KINDS.values()],
         {
             **_json("empty lists", "numbers", "keys", "a number without end"),
             "digits": lambda: "1" * hostile.BYTES,
             "a duration": lambda: "P" + "1" * hostile.BYTES + "D",
         },
         (
-            "display.inspector.form:read",
-            "kinds.values:json_of.reader",
             "kinds.values:iso_date",
             "kinds.values:iso_datetime",
             "kinds.values:duration_from_json",
@@ -860,9 +896,8 @@ READERS: dict[str, Reader] = {
         },
         ("display.charts:_parsed",),
     ),
-    # The search does not find it: Pillow is imported by name, and what it calls has the names of many functions.
-    "a picture in a terminal": Reader(
-        lambda text, _: sixels(text.encode("latin-1")),
+    "a picture": Reader(
+        lambda text, _: png_size(text.encode("latin-1")),
         {
             "one colour": lambda: _grey(2_000, 2_000),
             "one row below the other": lambda: _grey(200, 20_000),
@@ -876,9 +911,10 @@ READERS: dict[str, Reader] = {
 }
 
 
-def _form(kind: Any, text: str) -> None:
-    with contextlib.suppress(ValueError):
-        read_form(InputSpec(name="a", type=kind), text)
+def _default(kind: Kind, text: str) -> None:
+    for read in filter(None, (kind.from_iso, kind.from_json)):
+        with contextlib.suppress(ValueError, TypeError):
+            read(text)
 
 
 def _grey(width: int, height: int, *chunks: bytes) -> str:
@@ -895,6 +931,17 @@ def complex_of_hash_zero(number: int) -> dict[str, str]:
 
 
 ELSEWHERE: dict[str, tuple[str, ...]] = {
+    "the log of a table: scaling/test_table_formats.py": (
+        "data.table_formats:<module>",
+        "data.table_formats:_FilesIn.new_input",
+        "data.table_formats:_newest",
+    ),
+    "files in pieces, as in a call: scaling/test_files.py and scaling/test_storage.py": (
+        "data.readers:_fetched_table",
+        "data.text_pieces:TextFile.__init__",
+        "data.text_pieces:TextFile._frames",
+        "scaling.files:_ArrowFile.stored_batches",
+    ),
     "values of a program of code mode: codemode/test_leaving.py": (
         "codemode.interpreter:CodeInterpreter._decoded",
         "codemode.interpreter:_parsed",
@@ -912,7 +959,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "models.library:load_client",
         "models.library:describe",
         "magics.command:_is_python",
-        "data.readers:_delimited",
+        "data.readers:delimited",
         "data.readers:_file_table",
         "data.readers:_read_delimited",
         "data.readers:_read_json",
@@ -969,7 +1016,8 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "sandbox.local.process:LocalProcess._read_reason",
         "sandbox.local.limits:WatchedWorker._own_end",
         "sandbox.choice:_settings",
-        "trust.permissions:_read",
+        "trust.own_files:OwnRecord._found",
+        "versions.verification:_keep",
         "versions.request_lock:_namespace",
         "versions.request_lock:_stat",
     ),

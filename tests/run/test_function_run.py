@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from autocoder_jupyter.display.live import card_text
 from autocoder_jupyter.run.events import (
     ApprovalGiven,
     ApprovalNeeded,
@@ -23,6 +24,7 @@ from autocoder_jupyter.run.events import (
     TestsCollected,
     TextStreamed,
     TokensUsed,
+    WaitsForRun,
 )
 from autocoder_jupyter.run.function_run import BUILD_LINES, LOG_LINES, TAIL_CHARACTERS, FunctionRun
 from autocoder_jupyter.types import CodePlan, ErrorDiagnosis, Evidence, TestFailure, TestOutcome, Usage
@@ -125,6 +127,14 @@ def test_the_loading_of_the_client_has_a_beginning_and_an_end() -> None:
     assert state.loading and state.log[-1].text == "loading the model client"
     assert not state.apply(LoadingClient(done=True)).loading
     assert not state.apply(Finished("cancelled")).loading
+
+
+def test_what_it_waits_for_is_said_as_long_as_it_waits() -> None:
+    state = fold(WaitsForRun("Your earlier run has not ended yet."))
+    assert "Your earlier run has not ended yet." in card_text(state)
+    over = state.apply(WaitsForRun(""))
+    assert "Your earlier run" not in card_text(over) and not over.notice
+    assert not state.apply(Finished("cancelled")).waits
 
 
 def test_a_whole_answer_stays_in_view_until_its_stage_ends() -> None:

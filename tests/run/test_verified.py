@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from autocoder_jupyter import types
+from autocoder_jupyter.display.card import card
 from autocoder_jupyter.display.inspector import document
 from autocoder_jupyter.display.inspector.subject import Subject
 from autocoder_jupyter.display.live import card_html, card_text
+from autocoder_jupyter.result import CodeGenEvalResult
+from autocoder_jupyter.result.pending import Pending, Resolution
 from autocoder_jupyter.run.function_run import FunctionRun
-from autocoder_jupyter.run.of_report import verified
+from autocoder_jupyter.run.of_report import keep, question_key, run_of, verified
 from autocoder_jupyter.types import (
     CheckOutcome,
     CodeChange,
     CodePlan,
     CodeSolution,
+    Difference,
     Evidence,
     HiddenInput,
     Invariant,
@@ -26,8 +33,9 @@ from autocoder_jupyter.types import (
     Strength,
     TestOutcome,
 )
-from autocoder_jupyter.types.evidence import NO_CHANGE, ZONE
+from autocoder_jupyter.types.evidence import NO_CHANGE, TIME_IS_UP, ZONE
 from tests.cases import each
+from tests.html_reader import read as read
 
 PASSED = tuple(TestOutcome(id=f"test_{number}", outcome="passed") for number in range(7))
 AGREES = SecondOpinion(state="agree", compared=("a", "b"), parts=60)
@@ -129,6 +137,79 @@ def test_the_inspector_and_a_saved_notebook_have_the_same_line_and_list_the_surv
 def test_what_is_missing_or_weak_is_named(evidence: Evidence, opinion: SecondOpinion | None, weakness: str) -> None:
     found = verified(evidence, opinion, 2)
     assert found.weaknesses == (weakness,) and found.line.startswith("verified in part: ")
+
+
+WEAK = Strength(changes=noticed(10, 12), dependences=(HiddenInput(on="the date", differs=True),))
+DIFFERS = SecondOpinion(state="differ", differences=(Difference(where="a", first="1", second="2"),))
+READY, ASKS, OPEN = "Ready", "Ready, with a question for you", "Ready, not fully checked"
+
+
+@each(
+    ("changes", "headline"),
+    [
+        ({}, READY),
+        ({"second_opinion": None}, OPEN),
+        ({"second_opinion": DIFFERS}, ASKS),
+        ({"second_opinion": DIFFERS, "evidence": Evidence()}, ASKS),
+        ({"second_opinion": SecondOpinion(state="not compared")}, OPEN),
+        ({"evidence": None}, OPEN),
+        ({"evidence": Evidence(tests=PASSED)}, OPEN),
+        ({"evidence": Evidence(tests=PASSED, strength=Strength(ended=TIME_IS_UP))}, OPEN),
+        ({"evidence": FULL.model_copy(update={"strength": WEAK})}, ASKS),
+        ({"evidence": FULL.model_copy(update={"remarks": ("a is empty on 6 rows of data",)})}, ASKS),
+        ({"evidence": FULL.model_copy(update={"tests_changed": ("test_a",)})}, OPEN),
+        ({"drift": ("sales['price'] is missing in 60 % of the rows; recorded: 0 %.",)}, ASKS),
+        ({"reason": "It cost $0.62, more than the budget of $0.50."}, OPEN),
+        ({"phase": "running", "beside": ("second opinion",), "second_opinion": None}, OPEN),
+    ],
+)
+def test_the_headline_is_one_of_three_and_only_the_first_is_green(changes: dict[str, Any], headline: str) -> None:
+    state = replace(FunctionRun("growth", phase="ready", plan=PLAN, evidence=FULL, second_opinion=AGREES), **changes)
+    shown = card(state)
+    assert (shown.title, shown.tone) == (headline, {READY: "good", ASKS: "warn", OPEN: "quiet"}[headline])
+    assert f"● growth  {headline}" in card_text(state) and f"● {headline}" in card_html(state)
+
+
+def test_a_result_has_the_headline_too() -> None:
+    found = {"evidence": FULL, "second_opinion": DIFFERS}
+    report = Report(name="growth", run_id="1", prompt="p", success=True, plan=PLAN).model_copy(update=found)
+    result = CodeGenEvalResult("growth", Pending.resolved(Resolution("ready", report)))
+    assert repr(result) == "<autocode growth ready, with a question for you · 7/7 tests>"
+
+
+def test_the_question_stands_above_everything_and_is_not_repeated(read: Any) -> None:
+    evidence = FULL.model_copy(update={"strength": WEAK, "remarks": ("a is empty on 6 rows of data",)})
+    state = FunctionRun("growth", phase="ready", plan=PLAN, evidence=evidence, second_opinion=DIFFERS)
+    text, html = card_text(state), read(card_html(state)).text
+    first = text.splitlines()[1:5]
+    assert "a would be 2 instead of 1" in first[0].casefold() and "A is empty on 6 rows" in first[1]
+    assert "depends on the date" in first[2] and "%autocode reply growth keep" in first[3]
+    for shown in (text, html):
+        assert shown.count("would be 2 instead of 1") == 1 and shown.count("A is empty on 6 rows") == 1
+
+
+def test_keeping_it_ends_the_question_in_every_place_until_the_numbers_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("platformdirs.user_config_path", lambda name: tmp_path / name)
+    solution = CodeSolution(code="def run(a):\n    return 1, 2")
+    found = {"evidence": FULL, "second_opinion": DIFFERS, "solution": solution}
+    report = Report(name="growth", run_id="1", prompt="p", success=True, plan=PLAN).model_copy(update=found)
+    asked = run_of(report, "ready")
+    key = question_key(asked)
+    assert card(keep(asked)).title == READY
+    again = run_of(report, "ready")  # in another kernel
+    assert card(again).title == READY and question_key(again) == "" and "kept by you" in card_text(again)
+    assert "would be 2 instead of 1" in card_html(again), "what was found is still shown"
+    moved = report.model_copy(
+        update={
+            "second_opinion": SecondOpinion(state="differ", differences=(Difference(where="a", first="1", second="3"),))
+        }
+    )
+    other = report.model_copy(update={"solution": CodeSolution(code="def run(a):\n    return 2, 2")})
+    for changed in (moved, other):
+        assert card(run_of(changed, "ready")).title == ASKS
+    assert question_key(run_of(other, "ready")) == key != question_key(run_of(moved, "ready"))
 
 
 def test_that_no_change_shows_what_the_tests_notice_counts_only_without_a_second_opinion() -> None:

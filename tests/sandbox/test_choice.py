@@ -54,7 +54,7 @@ def test_what_was_asked_for_is_not_replaced(machine: Machine) -> None:
     machine("local")
     with pytest.raises(SandboxUnavailable, match="docker is asleep") as caught:
         choose("docker")
-    assert "--sandbox auto" in caught.value.hint
+    assert "sandbox = 'auto'" in caught.value.hint
 
 
 def test_without_any_all_reasons_are_given_and_nothing_runs(machine: Machine) -> None:
@@ -63,7 +63,7 @@ def test_without_any_all_reasons_are_given_and_nothing_runs(machine: Machine) ->
         choose("auto")
     assert "docker is asleep" in caught.value.why
     assert "local is asleep" in caught.value.why
-    assert "doctor" in caught.value.hint
+    assert "setup check" in caught.value.hint
 
 
 def test_a_configured_image_is_not_silently_left_out(machine: Machine) -> None:

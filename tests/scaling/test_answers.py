@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,81 @@ def test_values_of_one_kind_are_kept_as_they_are(columns: list[Any], to: Path | 
     assert len(found) == len(expected)
     for one, other in zip(found, expected, strict=True):
         assert pd.isna(one) if pd.api.types.is_scalar(other) and pd.isna(other) else one == other
+
+
+SIZES = pd.CategoricalDtype(["low", "mid", "high"], ordered=True)
+SUBSET = pd.CategoricalDtype(["low", "high"], ordered=True)
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        ([pd.Series(["high", "low"], dtype=SUBSET), pd.Series(["mid"], dtype=SIZES)], SIZES),
+        ([pd.Series(["mid"], dtype=SIZES), pd.Series(["high", "low"], dtype=SUBSET)], SIZES),
+        ([pd.Series(["c", "a"], dtype="category"), pd.Series(["b"], dtype="category")], pd.CategoricalDtype([*"abc"])),
+        (
+            [pd.Series(["b"], dtype=pd.CategoricalDtype([*"ba"])), pd.Series(["c"], dtype="category")],
+            pd.CategoricalDtype([*"bac"]),
+        ),
+        (
+            [pd.Series([f"v{n:03}" for n in part], dtype="category") for part in (range(100), range(90, 200))],
+            pd.CategoricalDtype([f"v{n:03}" for n in range(200)]),
+        ),
+        ([pd.Series(["low"], dtype=SIZES), pd.Series([None], dtype=SUBSET)], SIZES),
+    ],
+)
+def test_the_categories_of_all_answers_are_those_of_the_column(
+    columns: list[Any], expected: pd.CategoricalDtype, to: Path | None
+) -> None:
+    found = put_together(columns, to)["a"]
+    assert isinstance(found.dtype, pd.CategoricalDtype) and found.dtype.ordered == expected.ordered
+    assert found.cat.categories.tolist() == expected.categories.tolist()
+    assert found.dropna().tolist() == [value for column in columns for value in column.dropna()]
+
+
+def test_categories_in_another_order_are_refused(to: Path | None) -> None:
+    back = pd.CategoricalDtype(["high", "low"], ordered=True)
+    for other in (back, pd.CategoricalDtype(["low", "mid", "high"])):
+        with pytest.raises(DataDrift, match="'a' has categories in another order than before"):
+            put_together([pd.Series(["low"], dtype=SIZES), pd.Series(["low"], dtype=other)], to)
+
+
+CHANGED: dict[str, list[pd.DataFrame]] = {
+    "labels of its columns would be texts: 2020, 2021": [pd.DataFrame([[1, 2]], columns=[2020, 2021])],
+    "labels of its columns would be texts: 'x', 'y'": [
+        pd.DataFrame([[1, 2]], columns=pd.CategoricalIndex(["x", "y"]), index=pd.Index(["a"], name="shop"))
+    ],
+    r"labels of its columns would be texts: \('a', 1\)": [
+        pd.DataFrame([[1]], columns=pd.MultiIndex.from_tuples([("a", 1)]))
+    ],
+    "categories of 'a' would be values of int64": [pd.DataFrame({"a": pd.Categorical([1, 2])})],
+    "categories of 'a' would be values of interval": [pd.DataFrame({"a": pd.cut([1, 2], [0, 1, 2])})],
+    "dicts in 'a' of which some lack the key 'y'": [pd.DataFrame({"a": [{"x": 1}, {"x": 2, "y": 3}]})],
+    "dicts in 'a' of which some lack the key 'x.y'": [pd.DataFrame({"a": [{"x": [{}, {"y": 3}]}]})],
+    "piece 1 has the field 'y' in 'a', and one before it lacks it": [
+        pd.DataFrame({"a": [{"x": 1}]}),
+        pd.DataFrame({"a": [{"x": 2, "y": 3}]}),
+    ],
+    "one before it has the field 'x.z' in 'a', and the answer for piece 1 lacks it": [
+        pd.DataFrame({"a": [[{"x": {"z": 1, "y": 1}}]]}),
+        pd.DataFrame({"a": [[{"x": {"y": 3}}]]}),
+    ],
+}
+
+
+@pytest.mark.parametrize("said", CHANGED)
+def test_what_a_file_would_change_is_refused(tmp_path: Path, said: str) -> None:
+    answers = InFolder(tmp_path / "answer")
+    with pytest.raises(DataDrift) as error:
+        for place, answer in enumerate(CHANGED[said]):
+            answers.put(place, answer, f"piece {place}")
+    answers.close()
+    assert re.search(said, f"{error.value.what} {error.value.why}") and error.value.hint
+    assert not list(tmp_path.iterdir())
+    in_memory = InMemory()
+    for place, answer in enumerate(CHANGED[said]):
+        in_memory.put(place, answer, f"piece {place}")
+    pd.testing.assert_frame_equal(in_memory.finish().iloc[:1], CHANGED[said][0].iloc[:1])
 
 
 def test_levels_of_an_index_are_compared_too(to: Path | None) -> None:

@@ -386,8 +386,9 @@ def test_paths_are_files_and_folders_where_the_function_takes_these(built: Build
     assert list(reads.map([notes[0], str(notes[1]), File(notes[1])])) == ["a.txt", "b.txt", "b.txt"]
     counts = built("return len(list(given.glob('*.txt')))", outputs={"count": "int"}, inputs=(folder,))
     assert list(counts.map([tmp_path])) == [2]
-    address = reads.map(["https://example.org/a.txt"]).errors[0].error
-    assert "Addresses are not opened" in address.hint
+    with pytest.raises(InvalidRequest, match=r"Item 1: 'https://example\.org/a\.txt' is an address of https") as error:
+        reads.map([notes[0], "https://example.org/a.txt"])
+    assert "Download it first" in error.value.hint
 
 
 def test_outcomes_can_be_pickled_without_the_function_and_the_inputs(built: Build) -> None:

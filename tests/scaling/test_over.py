@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import tempfile
 from collections.abc import Callable
@@ -15,12 +16,14 @@ import pytest
 from pyarrow import dataset, parquet
 
 from autocoder_jupyter.calls import outcome_cache
+from autocoder_jupyter.data.sources import parquet_dataset
 from autocoder_jupyter.errors import DataDrift, InvalidRequest, NotSplittable, PieceFailed, SplitBroken, TooBig
 from autocoder_jupyter.scaling import answers, partition, running
+from autocoder_jupyter.scaling import over as over_module
 from autocoder_jupyter.scaling.running import computed
 from autocoder_jupyter.scaling.sources import Batches, source_of
 from autocoder_jupyter.types import InputSpec
-from autocoder_jupyter.types.interface import DeclaredSplit
+from autocoder_jupyter.types.interface import DeclaredSplit, Split
 from tests.scaling.conftest import BY_SHOP, FRAME, MERGE, ROWS, Build
 from tests.scaling.conftest import WHOLE as IN_ONE
 
@@ -290,12 +293,31 @@ def test_the_answer_is_not_written_into_the_source(built: Build, folder: Path, m
     assert len(list(folder.iterdir())) == 3
 
 
-def test_a_file_that_changes_while_it_is_read_is_said(built: Build, folder: Path) -> None:
-    def shortened(*_: int) -> None:
-        sales(10).to_parquet(folder / "part-2.parquet", index=False)
+@pytest.mark.parametrize(
+    ("kind", "rows", "is_dataset"),
+    [(ROWS, 10_000, False), (ROWS, 10, False), (BY_SHOP, 10_000, False), (MERGE, 10_000, True)],
+    ids=["rows", "fewer rows", "groups", "a dataset"],
+)
+def test_a_file_that_is_written_anew_while_it_is_read_is_said(
+    built: Build, folder: Path, tmp_path: Path, kind: Split, rows: int, is_dataset: bool
+) -> None:
+    written: list[int] = []
 
-    with pytest.raises(InvalidRequest, match=r"part-2.parquet has 10 rows, and had 10,000 before"):
-        built(BY_ROWS, {"sales": SAMPLE}, known=ROWS).over(folder, memory=SMALL // 2, workers=1, progress=shortened)
+    def write(batches: Any) -> Any:
+        for batch in batches:
+            yield batch
+            if not written:
+                written.append(rows)
+                sales(rows, seed=99).to_parquet(folder / "part-2.parquet", index=False)
+
+    growth = built({"rows": BY_ROWS, "groups": BY_GROUPS, "merge": MERGED}[kind.kind], {"sales": SAMPLE}, known=kind)
+    source = dataset.dataset(folder) if is_dataset else folder
+    with pytest.MonkeyPatch.context() as patch:
+        read = over_module._looked_at
+        patch.setattr(over_module, "_looked_at", lambda batches, tally: write(read(batches, tally)))
+        with pytest.raises(InvalidRequest, match=r"part-2.parquet was changed while it was read|cannot be read"):
+            growth.over(source, to=tmp_path / "answer", memory=SMALL * 20, workers=1)
+    assert not (tmp_path / "answer").exists()
 
 
 def test_a_function_of_a_series_is_refused_before_it_is_called_for_the_source(built: Build, folder: Path) -> None:
@@ -506,6 +528,55 @@ def test_a_file_that_stores_the_column_of_a_folder_has_its_own_values(tmp_path: 
     assert [batch.table["year"].to_pylist() for batch in source.read(["year"])] == [[1, 2, 3], [2024, 2024]]
 
 
+@pytest.mark.parametrize(
+    ("folders", "stored"),
+    [
+        ([2024, 2025], [2024, 2025]),
+        ([2024, 2025], [np.int32(2024), np.int32(2025)]),
+        (["007", "012"], ["007", "012"]),
+        (["2024-01-31", "2024-02-01"], [dt.date(2024, 1, 31), dt.date(2024, 2, 1)]),
+        (["a b", "c"], pd.Categorical(["a b", "c"])),
+        ([0.5, 2], [0.5, 2.0]),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("month", ["", "month=3"], ids=["one key", "another key"])
+def test_a_file_may_store_the_value_of_its_folder(tmp_path: Path, folders: Any, stored: Any, month: str) -> None:
+    for folder, value in zip(folders, stored, strict=True):
+        (tmp_path / f"key={folder}" / month).mkdir(parents=True)
+        sales(3).assign(key=value).to_parquet(tmp_path / f"key={folder}" / month / "m.parquet", index=False)
+    source = source_of(tmp_path)
+    assert isinstance(source, Batches)
+    assert [batch.table["key"].to_pylist() for batch in source.read(["key"])] == [[value] * 3 for value in stored]
+    drawn = parquet_dataset(tmp_path).to_table()
+    assert drawn["key"].to_pylist() == [value for value in stored for _ in range(3)]
+    assert drawn.schema.names[-1] == "month" or not month
+
+
+@pytest.mark.parametrize("rows", [[2023] * 3, [2024, 2024, 2023], [2024, 2024, None], [None] * 3, ["x"] * 3])
+@pytest.mark.parametrize("statistics", [True, False])
+def test_two_values_of_a_key_are_refused_by_the_name_of_the_file(
+    tmp_path: Path, rows: list[Any], statistics: bool
+) -> None:
+    for year, values in (("2024", rows), ("2025", [2025] * 3)):
+        (tmp_path / f"year={year}").mkdir()
+        table = sales(3).assign(year=values)
+        file = tmp_path / f"year={year}" / "m.parquet"
+        table.to_parquet(file, index=False, write_statistics=statistics)
+    for opened in (source_of, parquet_dataset):
+        with pytest.raises(InvalidRequest, match=r"year=2024/m\.parquet stores other values of 'year' than its folder"):
+            opened(tmp_path)
+    source = source_of(str(tmp_path / "*" / "m.parquet"))  # as the message says: folders give no column
+    assert source.names == ["shop", "units", "price", "note", "year"]
+
+
+def test_a_dataset_whose_folders_contradict_its_files_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "year=2024").mkdir()
+    sales(3).assign(year=np.int32(2023)).to_parquet(tmp_path / "year=2024" / "m.parquet", index=False)
+    with pytest.raises(InvalidRequest, match="stores other values of 'year'"):
+        source_of(dataset.dataset(tmp_path, partitioning="hive"))
+
+
 @pytest.mark.parametrize("where", ["before", "while it runs"])
 def test_a_folder_of_somebody_else_is_never_replaced(built: Build, folder: Path, tmp_path: Path, where: str) -> None:
     growth, to = built(BY_ROWS, {"sales": SAMPLE}, known=ROWS), tmp_path / "answer"
@@ -536,7 +607,7 @@ def test_no_rows_are_an_answer_without_rows(built: Build, tmp_path: Path) -> Non
         (3, {}, "over does not accept a builtins int"),
         ("nothing.parquet", {}, "There is no file or folder"),
         ("torn.parquet", {}, "torn.parquet cannot be read"),
-        ("empty", {}, "There are no Parquet files"),
+        ("empty", {}, "There are no files in empty"),
         ("good.parquet", {"memory": "much"}, "memory must be a size"),
         ("good.parquet", {"workers": 0}, "workers must be a whole number"),
         ("good.parquet", {"nope": 1}, "nope"),
@@ -585,3 +656,79 @@ def test_a_full_disk_is_one_clear_error_and_nothing_half_written_is_left(
     assert "No space left on device" in failed.value.why and hint in failed.value.hint
     assert not list(temporary.glob("autocode-pieces-*"))
     assert {path.name for path in tmp_path.iterdir() if "answer" in path.name} == set()
+
+
+def with_one_bad(folder: Path, row: int) -> None:
+    """The second file has a row with a number of units that the function refuses."""
+    path = folder / "part-1.parquet"
+    table = pd.read_parquet(path)
+    table.loc[row, "units"] = 13
+    table.to_parquet(path, index=False)
+
+
+RAISES = "assert not sales['units'].eq(13).any(), 'a bad number'\n    "
+
+
+@pytest.mark.parametrize(
+    ("body", "known", "memory"),
+    [(BY_ROWS, ROWS, SMALL * 4), (BY_GROUPS, BY_SHOP, SMALL * 20), (MERGED, MERGE, SMALL * 4), (WHOLE, IN_ONE, "1GiB")],
+    ids=["rows", "groups", "merge", "whole"],
+)
+def test_a_piece_that_fails_is_narrowed_to_the_row_of_a_file(
+    built: Build, folder: Path, body: str, known: Split, memory: Any
+) -> None:
+    with_one_bad(folder, 4_321)
+    growth = built(RAISES + body, {"sales": SAMPLE}, known=known)
+    with pytest.raises(PieceFailed, match="a bad number") as failed:
+        growth.over(folder, memory=memory, workers=2)
+    assert "It fails with part-1.parquet, row 4,321" in failed.value.why
+    assert "counted from 0; found in" in failed.value.why
+
+
+def test_a_value_that_is_no_whole_number_is_named_with_its_row(built: Build, tmp_path: Path) -> None:
+    table = sales(10_000).astype({"units": "float64"})
+    table.loc[7_654, "units"] = 2.5
+    table.to_parquet(tmp_path / "sales.parquet", index=False)
+    growth = built(BY_ROWS, {"sales": SAMPLE}, known=ROWS)
+    with pytest.raises(DataDrift, match="'units' is float64 instead of int64") as drift:
+        growth.over(tmp_path / "sales.parquet", memory=SMALL * 4)
+    assert "It fails with sales.parquet, row 7,654" in drift.value.why
+
+
+def test_progress_knows_how_many_pieces_there_are(built: Build, folder: Path) -> None:
+    growth = built(BY_ROWS, {"sales": SAMPLE}, known=ROWS)
+    seen: list[tuple[int, int]] = []
+    growth.over(folder, memory=SMALL * 4, workers=1, progress=lambda *each: seen.append(each))
+    assert [done for done, _ in seen] == list(range(1, len(seen) + 1))
+    assert seen[-1] == (len(seen), len(seen))
+    assert all(abs(of - len(seen)) <= 2 for _, of in seen)
+
+
+def test_a_resumed_call_begins_where_the_other_ended(built: Build, folder: Path) -> None:
+    growth = built(BY_ROWS, {"sales": SAMPLE}, lock=True, known=ROWS)
+
+    def stop(done: int, _: int) -> None:
+        if done == 6:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        growth.over(folder, memory=SMALL, workers=1, resume=True, progress=stop)
+    again: list[tuple[int, int]] = []
+    growth.over(folder, memory=SMALL, workers=1, resume=True, progress=lambda *each: again.append(each))
+    assert again[0][0] >= 6 and again[-1] == (again[-1][0],) * 2
+    last: list[tuple[int, int]] = []
+    growth.over(folder, memory=SMALL, workers=1, resume=True, progress=lambda *each: last.append(each))
+    assert last == [again[-1]]
+
+
+def test_rows_that_were_computed_are_not_held(built: Build, tmp_path: Path) -> None:
+    """Arrow has the batches of the next piece, and the texts of those that are computed, whatever came before."""
+    file = tmp_path / "sales.parquet"
+    pd.concat([sales(100_000, number) for number in range(6)]).to_parquet(file, index=False, row_group_size=50_000)
+    whole = parquet.read_table(file).nbytes
+    growth = built("return sales[sales['shop'].eq('none')]", {"sales": SAMPLE}, known=ROWS)
+    used: list[int] = []
+    before = pa.total_allocated_bytes()
+    memory = 7 * 2_000_000
+    growth.over(file, memory=memory, workers=1, progress=lambda *_: used.append(pa.total_allocated_bytes() - before))
+    assert len(used) > 3 and max(used) < whole / 2

@@ -393,9 +393,9 @@ def test_what_is_no_parquet_file_in_a_folder_is_named(tmp_path: Path) -> None:
     (folder / ".a.parquet.crc").write_text("x")
     assert source_of(folder).rows == len(TABLE)
     (folder / "readme.txt").write_text("hello")
-    with pytest.raises(InvalidRequest, match=r"readme\.txt cannot be read") as refused:
+    with pytest.raises(InvalidRequest, match=r"several formats: a\.parquet, readme\.txt") as refused:
         source_of(folder)
-    assert "Each file in the folder is read" in refused.value.hint
+    assert "Each file in the folder is read" in refused.value.why
 
 
 def test_a_column_that_pandas_cannot_have_is_named() -> None:

@@ -7,6 +7,8 @@ import json
 import lzma
 import os
 import re
+import runpy
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -27,7 +29,7 @@ from autocoder_jupyter.data.shapes import shape_of
 from autocoder_jupyter.errors import InvalidRequest, PackageRefused
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.tasks import command_line
-from autocoder_jupyter.tasks.export import export, script
+from autocoder_jupyter.tasks.export import export, export_plain, script
 from autocoder_jupyter.types import (
     CheckOutcome,
     CodePlan,
@@ -167,6 +169,30 @@ def test_the_script_says_where_it_comes_from_and_holds_the_code_unchanged(growth
     assert "autocoder_jupyter" not in text
 
 
+def test_the_script_begins_with_the_function_and_ends_with_its_readers(growth: Report, tmp_path: Path) -> None:
+    text = written(growth, tmp_path / "growth.py").read_text()
+    lines = text.splitlines()
+    assert lines[0].startswith("#!") and lines[2].startswith("# growth, written by a language model")
+    order = ["def run(", "# /// script", "# The request:", "# The command line.", "def _cli_table("]
+    assert [text.index(word) for word in order] == sorted(map(text.index, order))
+    assert lines.index("import pandas as pd") < 20
+
+
+def test_plain_is_the_function_under_its_name_with_its_imports_only(growth: Report, tmp_path: Path) -> None:
+    function = Function.of(growth, {}, Path(".autocode"))
+    path = export_plain(growth, function, tmp_path / "growth.py")
+    head, _, code = path.read_text().partition("autocoder-jupyter.\n\n")
+    assert head == "#\n# growth, written by a language model and tested in a sandbox by "
+    assert code == CODE.replace("def run(", "def growth(")
+    assert list(tmp_path.iterdir()) == [path] and export_plain(growth, function, path) == path
+    monthly, best = runpy.run_path(str(path))["growth"](SALES)
+    assert best == "Mar" and len(monthly) == 2
+    assert written(growth, path) == path  # and one kind of export takes the place of another
+    path.write_text("import mine\n")
+    with pytest.raises(InvalidRequest, match="no export wrote it"):
+        export_plain(growth, function, path)
+
+
 def test_the_script_runs_from_its_command_line(growth: Report, tmp_path: Path) -> None:
     path = written(growth, tmp_path / "growth.py")
     SALES.to_parquet(tmp_path / "sales.parquet")
@@ -285,6 +311,13 @@ def test_text_and_a_folder_are_read_as_they_are_written(
         assert loaded(path, "--sales", place).stderr == ""
         made = pd.read_parquet(tmp_path / "got.parquet")
         pd.testing.assert_frame_equal(made, pd.concat([READ] * times, ignore_index=True))
+    if encoding == "utf-8":
+        for log in ("days/_delta_log", "metadata"):
+            (tmp_path / log).mkdir()
+            (tmp_path / log / "v1.metadata.json").write_text("{}")
+            assert "is a table with a log" in loaded(path, "--sales", "days").stderr
+            (tmp_path / log).rename(tmp_path / "other")
+            shutil.rmtree(tmp_path / "other")
 
 
 def test_what_a_file_lacks_and_what_cannot_be_converted_is_named_at_once(
@@ -623,6 +656,10 @@ def test_code_with_metadata_of_its_own_is_not_written(growth: Report, tmp_path: 
     hostile = growth.model_copy(update={"solution": CodeSolution(code=code)})
     with pytest.raises(InvalidRequest, match="already has script metadata"):
         script(hostile, Function.of(hostile, {}, Path()))
+    for beside in ("x = 1  # /// script\n", 'TEXT = "# /// script"\n'):  # uv would look there, and find none
+        hostile = growth.model_copy(update={"solution": CodeSolution(code=f"{CODE}\n{beside}")})
+        with pytest.raises(InvalidRequest, match="already has script metadata"):
+            script(hostile, Function.of(hostile, {}, Path()))
     hostile = growth.model_copy(update={"tests": code})
     with pytest.raises(InvalidRequest, match="already has script metadata"):
         written(hostile, tmp_path / "growth.py")

@@ -11,7 +11,8 @@ import pytest
 
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.trust import FolderTrust, Permission, agree, trust_in, withdraw
-from autocoder_jupyter.trust.permissions import FILE_BYTES, record_path
+from autocoder_jupyter.trust.own_files import FILE_BYTES
+from autocoder_jupyter.trust.permissions import record_path
 
 ADDRESS = Permission("settings", "api_base", "https://one.example/v1", "all goes there")
 KEY = Permission("settings", "api_key", "ONE_API_KEY", "it is sent")
@@ -114,7 +115,8 @@ def test_the_record_is_the_persons_alone_and_holds_no_value(folder: Path) -> Non
         b"\xff\xfe",
         b"[]",
         b"null",
-        b'{"format": 2, "folders": {}}',
+        b'{"format": 0, "folders": {}}',
+        b'{"format": "2", "folders": {}}',
         b'{"format": 1, "folders": []}',
         b'{"format": 1, "folders": {"FOLDER": "yes"}}',
         b'{"format": 1, "folders": {"FOLDER": {"settings": true}}}',

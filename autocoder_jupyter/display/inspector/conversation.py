@@ -1,4 +1,4 @@
-"""The sections *Conversation* and *Trace*: the exchanges with the model, and the tool calls of an agent."""
+"""Parts of the section *History*: the exchanges with the model, and the tool calls of an agent."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from autocoder_jupyter.display import folds, parts
+from autocoder_jupyter.display import folds
 from autocoder_jupyter.types import STOPPED
 from autocoder_jupyter.types.records import STAGES
 from autocoder_jupyter.view.amounts import amount, counted, dollars, duration
@@ -172,7 +172,6 @@ def trace_section(report: Report, bounds: TraceBounds, kind: ToolClass | None = 
     where = f"{counted(left_out, 'earlier call')}: see {report.name}.trace.calls."
     return (
         *lines(_summary(report.trace)),
-        *parts.warnings(report.evidence, report.trace),
         *lines([where] if left_out > 0 else [], "muted"),
         *_by_turn(calls[max(left_out, 0) :], bounds),
     )

@@ -1,4 +1,4 @@
-"""The section *Data*: the exact text that was sent to the model, and schema and profile of each sample."""
+"""The section *Sent*: the exact text that was sent to the model, and schema and profile of each sample."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Literal
 
 from autocoder_jupyter.contracts.sample_schema import sources_of
-from autocoder_jupyter.display.inspector.form import variable_name
+from autocoder_jupyter.display.calls import variable_name
 from autocoder_jupyter.display.parts import source_block
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.view import markup
@@ -165,7 +165,7 @@ def sent_blocks(subject: Subject, *, words: bool = True) -> tuple[Block, ...]:
     text = str(subject.sent.get("text") or subject.report.data_context or "")
     if not text:
         return lines(["Nothing about data was sent to the model."])
-    content = Source(text) if words else muted(f"%autocode preview {subject.report.name} shows it.")
+    content = Source(text) if words else muted(f"%autocode show {subject.report.name} --sent shows it.")
     return Row("Sent", lines(_sent_facts(subject, text))), Fold("Exactly what was sent", (content,))
 
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from autocoder_jupyter.calls.outputs import field_names
-from autocoder_jupyter.display import card, parts
+from autocoder_jupyter.display import card, folds, parts
+from autocoder_jupyter.display.calls import example
 from autocoder_jupyter.display.inspector.conversation import (
     CONVERSATION_BRIEF,
     CONVERSATION_FACTS,
@@ -21,6 +21,8 @@ from autocoder_jupyter.display.inspector.conversation import (
     TRACE_FACTS,
     TRACE_LIVE,
     TRACE_SAVED,
+    ConversationBounds,
+    TraceBounds,
     conversation_section,
     trace_lines,
     trace_section,
@@ -30,23 +32,31 @@ from autocoder_jupyter.display.inspector.evidence import (
     attempts_section,
     attempts_with_changes,
     evidence_section,
-    opinion_section,
 )
-from autocoder_jupyter.display.inspector.form import variable_name
 from autocoder_jupyter.display.parts import source_block
-from autocoder_jupyter.kinds.table import KINDS
-from autocoder_jupyter.run.of_report import run_of
 from autocoder_jupyter.settings.choices import sandbox_line
 from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.as_html import UNDER_WAY, blocks_html, document_html
 from autocoder_jupyter.view.as_text import document_text
-from autocoder_jupyter.view.document import Block, Diff, Document, Fold, Row, Section, Source, Table, lines, muted
+from autocoder_jupyter.view.document import (
+    Block,
+    Button,
+    Diff,
+    Document,
+    Fold,
+    Row,
+    Section,
+    Source,
+    Table,
+    line,
+    lines,
+    muted,
+)
 from autocoder_jupyter.view.markup import Html, element, escape
 
 if TYPE_CHECKING:
     from autocoder_jupyter.calls.options import CallOptions
     from autocoder_jupyter.display.inspector.subject import Subject
-    from autocoder_jupyter.run.function_run import FunctionRun
     from autocoder_jupyter.types import InputSpec, Report
     from autocoder_jupyter.types.records import Overview
 
@@ -71,11 +81,11 @@ def environment_section(report: Report, options: CallOptions | None, *, most: in
     sandbox = parts.sandbox_blocks(sandbox_line(report.sandbox or "", report.sandbox_tier))
     if not any(rows.values()) and not sandbox:
         return lines(["The run ended before a sandbox was started."])
-    shown = (Row(label, lines([text], "code" if label == "Image" else "")) for label, text in rows.items())
+    shown = (Row(label, lines([text], "code" if label == "Image" else ""), only="html") for label, text in rows.items())
     return (
         Row("Sandbox", sandbox),
         *shown,
-        Fold(f"Locked packages ({len(report.lock)})", (Source(_lock(report, most)),)),
+        Fold(f"Locked packages ({len(report.lock)})", (Source(_lock(report, most)),), only="html"),
     )
 
 
@@ -99,33 +109,41 @@ def _lock(report: Report, most: int) -> str:
     return "\n".join([*report.pins[:most], *([f"… and {more} more: {report.name}.report.pins"] if more > 0 else [])])
 
 
-# Function
-
-_ELSEWHERE = ("Agent", "Your tests", "Next")
-"""Rows of the card that other sections of the inspector have."""
-
-_FIRST = "Outputs"
+# Result and code
 
 
-def record_of(subject: Subject) -> FunctionRun:
-    """The last record of its run."""
-    return replace(run_of(subject.report, subject.state), outputs=subject.outputs, splits=subject.splits())
-
-
-def function_section(subject: Subject, *, coloured: bool = True, with_source: bool = True) -> tuple[Block, ...]:
-    """The section, the outputs on the sample first; after a failure the reason, and the code of the best attempt."""
+def result_section(subject: Subject, *, coloured: bool = True, with_source: bool = True) -> tuple[Block, ...]:
+    """What the card shows first, in full, and the code; after a failure that of the best attempt."""
     report = subject.report
-    rows = card.rows(record_of(subject))
-    if subject.can_be_called:
-        rows = tuple(sorted(rows, key=lambda row: row.label != _FIRST))
     code = source_block(code_of(report), f"{report.name}.py", report.name, coloured=coloured)
     return (
-        *(replace(row, only="text") if row.label in _ELSEWHERE else row for row in rows),
+        *_first_rows(subject),
+        Row("", _buttons(subject), only="html", refines=report.name),
         *((code,) if with_source else ()),
         Fold("What changed in the code", _changed_code(report) if with_source else (), only="html"),
         Fold("How to call it", how_to_call(report) if subject.can_be_called else (), only="html"),
         Fold("Approach", parts.plan_blocks(report.plan) if report.plan else (), only="html"),
     )
+
+
+def _first_rows(subject: Subject) -> tuple[Row, ...]:
+    """The rows that the card shows first, and how to call it. What can be done next has buttons here."""
+    rows = (row for row in card.rows(subject.run, in_full=True) if row.label)
+    return (
+        *(replace(row, only="text") if row.label == "Next" else row for row in rows),
+        folds.call_row(subject.run),
+    )
+
+
+def _buttons(subject: Subject) -> tuple[Block, ...]:
+    """The buttons of our lab extension."""
+    has_code = bool(subject.report.plan and subject.report.solution)
+    shown = (
+        *((Button("Run", "autocode-call"),) if subject.can_be_called else ()),
+        *((Button("Edit", "autocode-edit"),) if has_code else ()),
+        *((Button("Refine"),) if subject.run.is_current else ()),
+    )
+    return (line(*shown),) if shown else ()
 
 
 def _changed_code(report: Report) -> tuple[Block, ...]:
@@ -146,16 +164,6 @@ def how_to_call(report: Report) -> tuple[Block, ...]:
     rows = [("input", spec.name, spec.written_type, _otherwise(spec), spec.meaning) for spec in report.declared_inputs]
     rows += [("output", spec.name, spec.written_type, "", spec.meaning) for spec in report.declared_outputs]
     return source_block(example(report)), Table(("", "name", "type", "default", "meaning"), tuple(rows))
-
-
-def example(report: Report) -> str:
-    """`monthly, best_month = growth.run()`."""
-    returned = ", ".join(field_names([spec.name for spec in report.declared_outputs]))
-    call = f"{returned} = {variable_name(report.name)}.run"
-    needed = [spec.name for spec in report.declared_inputs if spec.required and KINDS[spec.type].form == "table"]
-    if not needed or not all(map(str.isidentifier, needed)):
-        return f"{call}()"
-    return f"{call}()  # on the sample\n{call}({', '.join(needed)})"
 
 
 def _otherwise(spec: InputSpec) -> str:
@@ -198,7 +206,7 @@ def render_text(subject: Subject, part: Part = "all", columns: int = 0) -> str:
 
 def head(subject: Subject) -> Document:
     """The first line of the card, without its sections."""
-    state = run_of(subject.report, subject.state)
+    state = subject.run
     named = Document(state.name, card.title(state), card.tone(state), card.facts(state))
     return replace(named, kind="autocode-result", is_indented=True)
 
@@ -208,61 +216,80 @@ def _document(subject: Subject, part: Part) -> Document:
         calls = Section("Trace", trace_section(subject.report, TRACE_LIVE), folded=False)
         return replace(head(subject), sections=(calls,))
     if part == "report":
-        return replace(head(subject), sections=_evidence_first(subject))
+        return replace(head(subject), sections=_report(subject))
     overviews = subject.overviews(subject.share)
     return replace(head(subject), sections=_sections(subject, overviews), shorter=_shorter(subject, overviews))
 
 
+RESULT, EVIDENCE, SENT, HISTORY = "Result and code", folds.EVIDENCE, folds.SENT, folds.HISTORY
+"""The titles of the sections."""
+
+
 def _sections(subject: Subject, overviews: Mapping[str, Overview]) -> tuple[Section, ...]:
-    """All sections. A terminal shows the function and its evidence; `%autocode` has subcommands for the others."""
+    """All sections. `%autocode` has subcommands for what a terminal does not show."""
+    return (
+        Section(RESULT, result_section(subject), folded=False),
+        Section(EVIDENCE, evidence_section(subject)),
+        Section(SENT, data_section(subject, overviews), only="html"),
+        Section(HISTORY, _history(subject, attempts_with_changes(subject.report))),
+    )
+
+
+def _history(
+    subject: Subject,
+    attempts: tuple[Block, ...],
+    trace: TraceBounds = TRACE_SAVED,
+    conversation: ConversationBounds = CONVERSATION_SAVED,
+    lock: int = LOCK_LINES,
+) -> tuple[Block, ...]:
+    """Who wrote it where, the attempts, the tool calls of an agent, and the conversation."""
     report = subject.report
-    others = {
-        "Second opinion": opinion_section(report),
-        "Trace": trace_section(report, TRACE_SAVED),
-        "Attempts": attempts_with_changes(report),
-        "Data": data_section(subject, overviews),
-        "Conversation": conversation_section(report, CONVERSATION_SAVED),
-        "Environment": environment_section(report, subject.options),
+    listed = {
+        "Attempts": attempts,
+        "Tool calls": trace_section(report, trace),
+        "Conversation": conversation_section(report, conversation),
     }
     return (
-        Section("Function", function_section(subject), folded=False),
-        Section("Evidence", evidence_section(report)),
-        *(Section(title, blocks, only="html") for title, blocks in others.items()),
+        *made_by(subject, lock=lock),
+        *(Fold(title, blocks, only="html") for title, blocks in listed.items()),
     )
+
+
+def made_by(subject: Subject, *, lock: int = LOCK_LINES) -> tuple[Block, ...]:
+    """Who wrote it, and where it was tested."""
+    rows = (row for row in folds.history_rows(subject.run) if row.label != "Sandbox")
+    return (*rows, *environment_section(subject.report, subject.options, most=lock))
 
 
 def _shorter(subject: Subject, overviews: Mapping[str, Overview]) -> tuple[tuple[str, tuple[Block, ...]], ...]:
     """Shorter forms of the sections, the least important first."""
     report = subject.report
+    attempts = attempts_with_changes(report, unified=True)
+    few = attempts_section(report)
     elsewhere = (muted(f"Too long for a saved notebook: %autocode show {report.name} shows it in the kernel."),)
     return (
-        ("Conversation", conversation_section(report, CONVERSATION_BRIEF)),
-        ("Attempts", attempts_with_changes(report, unified=True)),
-        ("Trace", trace_section(report, TRACE_BRIEF)),
-        ("Conversation", conversation_section(report, CONVERSATION_FACTS)),
-        ("Evidence", evidence_section(report, coloured=False)),
-        ("Function", function_section(subject, coloured=False)),
-        ("Evidence", (*evidence_section(report, with_source=False), *elsewhere)),
-        ("Data", data_section(subject, overviews, words=False)),
-        ("Attempts", (*attempts_section(report), *elsewhere)),
-        ("Environment", environment_section(report, subject.options, most=0)),
-        ("Trace", trace_section(report, TRACE_FACTS)),
-        ("Data", elsewhere),
-        ("Function", (*function_section(subject, with_source=False), *elsewhere)),
-        ("Attempts", elsewhere),
-        ("Evidence", elsewhere),
-        ("Environment", elsewhere),
-        ("Conversation", elsewhere),
-        ("Function", elsewhere),
+        (HISTORY, _history(subject, attempts_with_changes(report), TRACE_SAVED, CONVERSATION_BRIEF)),
+        (HISTORY, _history(subject, attempts, TRACE_BRIEF, CONVERSATION_BRIEF)),
+        (HISTORY, _history(subject, attempts, TRACE_BRIEF, CONVERSATION_FACTS)),
+        (EVIDENCE, evidence_section(subject, coloured=False)),
+        (RESULT, result_section(subject, coloured=False)),
+        (EVIDENCE, (*evidence_section(subject, with_source=False), *elsewhere)),
+        (SENT, data_section(subject, overviews, words=False)),
+        (HISTORY, (*_history(subject, few, TRACE_FACTS, CONVERSATION_FACTS, lock=0), *elsewhere)),
+        (SENT, elsewhere),
+        (RESULT, (*result_section(subject, with_source=False), *elsewhere)),
+        (HISTORY, (*made_by(subject, lock=0), *elsewhere)),
+        (EVIDENCE, elsewhere),
+        (HISTORY, elsewhere),
+        (RESULT, elsewhere),
     )
 
 
-def _evidence_first(subject: Subject) -> tuple[Section, ...]:
-    report = subject.report
+def _report(subject: Subject) -> tuple[Section, ...]:
     return (
-        Section("Result", card.rows(record_of(subject)), folded=False),
-        Section("Evidence", evidence_section(report), folded=False),
-        Section("Environment", environment_section(report, subject.options), only="html"),
+        Section(RESULT, _first_rows(subject), folded=False),
+        Section(EVIDENCE, evidence_section(subject), folded=False),
+        Section(HISTORY, made_by(subject), folded=False),
     )
 
 

@@ -1,4 +1,4 @@
-"""The sections *Attempts*, *Evidence* and *Second opinion*."""
+"""The section *Evidence*, and the attempts in *History*."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from autocoder_jupyter.display import parts
+from autocoder_jupyter.display import card, parts
 from autocoder_jupyter.display.parts import source_block
-from autocoder_jupyter.display.verified import invariant_items, mutation_items, opinion_blocks
+from autocoder_jupyter.display.verified import invariant_items, mutation_items, written_as
 from autocoder_jupyter.view.amounts import amount
 from autocoder_jupyter.view.document import (
     Block,
-    Bullets,
     Diff,
     Fold,
     Group,
@@ -29,9 +28,17 @@ from autocoder_jupyter.view.markup import clipped
 from autocoder_jupyter.view.source import MAX_LINES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from autocoder_jupyter.types import Attempt, Difference, ErrorDiagnosis, Evidence, Report, TestFailure, Trace
+    from autocoder_jupyter.display.inspector.subject import Subject
+    from autocoder_jupyter.run.events import SampleOutputs
+    from autocoder_jupyter.types import (
+        Attempt,
+        Difference,
+        ErrorDiagnosis,
+        Evidence,
+        Report,
+        SecondOpinion,
+        TestFailure,
+    )
 
 
 # Attempts
@@ -142,23 +149,25 @@ def _failure(names: tuple[str, ...], failure: TestFailure) -> Iterator[Line]:
 
 
 def evidence_section(
-    report: Report, *, with_source: bool = True, coloured: bool = True, in_full: bool = False
+    subject: Subject, *, with_source: bool = True, coloured: bool = True, in_full: bool = False
 ) -> tuple[Block, ...]:
-    """Every test with its docstring, and the checks. In a terminal `%autocode show --tests` shows the source."""
-    evidence = report.evidence
-    if not evidence.tests and not evidence.conditions and not report.tests:
-        return lines(["The run ended before a test was written."])
-    noticed = tuple(line(Span("⚠", "warn"), remark) for remark in parts.remarks(evidence))
+    """What was found, every test with its docstring, and the checks. `in_full`: with the rows that break a contract."""
+    report, evidence = subject.report, subject.report.evidence
+    found = {row.label: row for row in card.evidence_rows(subject.run)}
+    has_tests = evidence.tests or evidence.conditions or report.tests
+    untested = "no tests were run" if has_tests else "The run ended before a test was written."
     return (
-        Row("Outputs", noticed, prefix=""),
-        Row("Your tests", parts.checks(evidence.acceptance, in_full=in_full), only="html"),
-        Row("Tests", parts.tests(evidence.tests) or (muted("no tests were run"),), prefix=""),
+        found["Warnings"],
+        found["Data"],
+        Row("Your tests", parts.checks(evidence.acceptance, in_full=in_full)),
+        Row("Tests", parts.tests(evidence.tests) or (muted(untested),), prefix=""),
         Row("Checks", parts.checks(evidence.checks), prefix=""),
-        Row("Sanity check", _stub_check(evidence), only="html"),
+        Row("Row counts", parts.rows_used(evidence, steps=True)),
         Row("Code mutations", mutation_items(evidence.strength), prefix=""),
         Row("Changes of the data", invariant_items(evidence.strength), prefix=""),
+        found["Second opinion"],
+        *_compared(report.second_opinion, subject.outputs),
         Row("Cost", _costs(evidence)),
-        Row("Changed tests", _changed(evidence, report.trace), only="html"),
         *(_sources(report, coloured=coloured) if with_source else ()),
     )
 
@@ -192,63 +201,28 @@ def _sources(report: Report, *, coloured: bool) -> tuple[Fold, ...]:
     )
 
 
-def _stub_check(evidence: Evidence) -> tuple[Block, ...]:
-    if not evidence.tests:
-        return ()
-    count, idle = len(evidence.tests), evidence.vacuous_tests
-    if not idle:
-        return lines(["Every test fails on some stub function, as it should."])
-    one = len(idle) == 1
-    text = f"{len(idle)} of {count} {'passes' if one else 'pass'} on stub functions, whatever the stubs return:"
-    return _listed(text, idle)
-
-
-def _changed(evidence: Evidence, trace: Trace | None) -> tuple[Block, ...]:
-    if not parts.has_changed_tests(evidence, trace):
-        return lines(["No test was changed."] if evidence.tests else [])
-    return (
-        *_listed(
-            "The model changed or removed these tests without seeing the code or its output:",
-            evidence.tests_changed,
-        ),
-        *_listed(
-            "The agent, which also wrote the code, changed these tests after a test had failed:",
-            trace.suite_changed if trace else (),
-        ),
-    )
-
-
-def _listed(text: str, tests: Iterable[str]) -> tuple[Block, ...]:
-    listed = tuple(line(Span(test, "code")) for test in tests)
-    return (line(Span("⚠", "warn"), text), Bullets(listed)) if listed else ()
-
-
-# Second opinion
-
 CODE_CHARACTERS = 20_000
 """Characters of the second solution."""
 
 _HEADINGS = ("where", "on", "at", "the function", "the second solution", "rows")
 
 
-def opinion_section(report: Report) -> tuple[Block, ...]:
-    """The section; nothing without a second opinion."""
-    opinion = report.second_opinion
+def _compared(opinion: SecondOpinion | None, seen: SampleOutputs | None) -> tuple[Block, ...]:
+    """How the second solution was compared, and its code."""
     if opinion is None:
         return ()
     rows = tuple(
         (entry.where, _on(entry), entry.at, entry.first, entry.second, f"{entry.count} of {entry.of}")
-        for entry in opinion.differences
+        for entry in written_as(opinion, seen).differences
     )
     code = source_block(opinion.code[:CODE_CHARACTERS])
     return (
-        *opinion_blocks(report.name if report.success else "", opinion),
-        *([Table(_HEADINGS, rows)] if rows else []),
-        Row("Inputs tried", lines([", ".join(opinion.tried)])),
-        Row("They differ on", lines([", ".join(opinion.differs_on)])),
-        Row("Smallest input", (Source(opinion.smallest, python=True),)),
-        Row("Expected result", (Source(opinion.derivation),)),
-        Fold(f"The second solution, by {opinion.model}", (code,) if opinion.code.strip() else ()),
+        Row("Differences", (Table(_HEADINGS, rows),) if rows else (), only="html"),
+        Row("Inputs tried", lines([", ".join(opinion.tried)]), only="html"),
+        Row("They differ on", lines([", ".join(opinion.differs_on)]), only="html"),
+        Row("Smallest input", (Source(opinion.smallest, python=True),), only="html"),
+        Row("Expected result", (Source(opinion.derivation),), only="html"),
+        Fold(f"The second solution, by {opinion.model}", (code,) if opinion.code.strip() else (), only="html"),
     )
 
 

@@ -1,6 +1,6 @@
 """The inspector as a widget: the sections in tabs, each created when it is first opened.
 
-It uses only widgets of ipywidgets, so it works wherever they work. A tab is as high as its content, up to a limit.
+It uses only widgets of ipywidgets, so it works wherever they work. A tab is as high as its content.
 Every result has one inspector. When the result is superseded, or too many inspectors are open, it is frozen: the
 static form replaces the tabs, and all but two of its widgets are closed.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.concurrency import background
@@ -22,127 +22,29 @@ from autocoder_jupyter.display.inspector.conversation import (
 )
 from autocoder_jupyter.display.inspector.data import data_tab, profiles
 from autocoder_jupyter.display.inspector.document import (
-    environment_section,
-    function_section,
+    EVIDENCE,
+    HISTORY,
+    RESULT,
+    SENT,
     head,
-    record_of,
+    made_by,
     render_html,
+    result_section,
 )
-from autocoder_jupyter.display.inspector.evidence import (
-    attempts_section,
-    changes_blocks,
-    evidence_section,
-    opinion_section,
-)
-from autocoder_jupyter.display.inspector.form import RunForm
-from autocoder_jupyter.display.live import card_html
+from autocoder_jupyter.display.inspector.evidence import attempts_section, changes_blocks, evidence_section
 from autocoder_jupyter.display.outputs import error_html
 from autocoder_jupyter.display.verified import OFFER, can_be_checked
 from autocoder_jupyter.errors import AutocodeError
-from autocoder_jupyter.untrusted.visible import visible_block
 from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.as_html import blocks_html, head_html
-from autocoder_jupyter.view.document import Block, Row, Tone
-from autocoder_jupyter.view.markup import EMPTY, Html, HtmlWidget, element, escape, html_widget, join, style
+from autocoder_jupyter.view.document import Block, Fold, Line, Row, Span, Tone
+from autocoder_jupyter.view.markup import EMPTY, Html, HtmlWidget, element, escape, html_widget, style
 
 if TYPE_CHECKING:
-    from autocoder_jupyter.display.inspector.subject import Caller, Editor, Subject, VersionActions
-    from autocoder_jupyter.run.function_run import FunctionRun
+    from autocoder_jupyter.display.inspector.subject import Splitter, Subject, VersionActions
 
 
-# The tab *Edit*
-#
-# The text of the user is never lost: it is saved as a new version before it is tested.
-
-_STYLE = element(
-    "style",
-    escape(
-        ".autocode-editor .widget-label{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}"
-        ".autocode-editor textarea{font-family:var(--jp-code-font-family,monospace);"
-        "font-size:var(--jp-code-font-size,13px);white-space:pre;overflow:auto;tab-size:4}"
-    ),
-)
-_HELP = (
-    "Your text is tested in the sandbox as it is. No model is asked, and nothing is fixed. The text becomes a new "
-    "version; the earlier version is kept."
-)
-
-_HIDDEN = (
-    "The text contains invisible characters or characters that change its direction. The tabs Function and Evidence "
-    "show them as escapes."
-)
-
-
-class EditForm:
-    """Code and tests of a version in two text fields, and the result of testing them. `widget` is the form.
-
-    Args:
-        editor: reads the sources and tests the edited ones.
-    """
-
-    def __init__(self, editor: Editor) -> None:
-        ipywidgets: Any = importlib.import_module("ipywidgets")
-        self._editor = editor
-        self._recorded = editor.sources()
-        self._code, self._tests = (
-            _field(ipywidgets, text, words) for text, words in zip(self._recorded, ("Code", "Tests"), strict=True)
-        )
-        self._retest = ipywidgets.Button(
-            description="Re-test", button_style="primary", tooltip=_HELP, layout={"width": "auto"}
-        )
-        self._undo = ipywidgets.Button(
-            description="Undo", tooltip="Discard the edits that were not tested", layout={"width": "auto"}
-        )
-        self._retest.on_click(lambda _: self.retest())
-        self._undo.on_click(lambda _: self.undo())
-        self._shown = html_widget(layout={"flex": "none"})
-        titles = [html_widget(element("div", escape(words), look="text")) for words in ("Code", "Tests")]
-        hides = any(visible_block(text) != text for text in self._recorded)
-        warning = [markup.coloured(_HIDDEN, "warn")] if hides else []
-        help_line = element("div", join(markup.muted(_HELP), *warning, between=" "), look="text spaced")
-        intro = html_widget(join(_STYLE, help_line), {"flex": "none"})
-        buttons = ipywidgets.HBox((self._retest, self._undo), layout={"flex": "none"})
-        rows = (intro, buttons, self._shown, titles[0], self._code, titles[1], self._tests)
-        self.widget = ipywidgets.VBox(rows, layout={"flex": "none"})
-
-    def retest(self) -> None:
-        """Test the text in the fields."""
-        written = self._code.value, self._tests.value
-        if written == self._recorded:
-            self._show(markup.muted("Nothing was changed yet."))
-            return
-        try:
-            self._editor.retest(*written, self.show)
-        except AutocodeError as error:
-            self._show(error_html(error))
-
-    def undo(self) -> None:
-        """Restore the recorded text."""
-        self._code.value, self._tests.value = self._recorded
-        self._show(EMPTY)
-
-    def show(self, state: FunctionRun) -> None:
-        """Show the card of the test; called from the thread of the card."""
-        self._retest.disabled = not state.finished
-        self._show(card_html(state))
-
-    def _show(self, shown: Html) -> None:
-        self._shown.value = element("div", shown, look="text spaced within") if shown else EMPTY
-
-
-def _field(ipywidgets: Any, text: str, words: str) -> Any:
-    field = ipywidgets.Textarea(
-        value=text,
-        continuous_update=False,
-        description=words,
-        rows=min(max(text.count("\n") + 2, 8), 20),
-        layout={"width": "98%", "flex": "none"},
-    )
-    field.add_class("autocode-editor")
-    return field
-
-
-# The tab *Versions*
+# The versions, in the tab *History*
 
 
 class VersionsPage:
@@ -219,16 +121,12 @@ class VersionsPage:
 
 # The tabs
 
-HEIGHT = "max(34em, 65vh)"
-"""Largest height of a page; longer content scrolls."""
-
 
 class Inspector:
     """One result in tabs. `widget` is the inspector, `subject` the result.
 
     Args:
-        caller: calls the function; None if it cannot be called.
-        editor: tests edited code; None if there is nothing to edit.
+        splitter: finds out how the function may be split; None if it cannot be called.
         version_manager: manages the versions of the name; None if there are none.
 
     Raises:
@@ -236,35 +134,21 @@ class Inspector:
     """
 
     def __init__(
-        self,
-        subject: Subject,
-        caller: Caller | None,
-        editor: Editor | None = None,
-        version_manager: VersionActions | None = None,
+        self, subject: Subject, splitter: Splitter | None, version_manager: VersionActions | None = None
     ) -> None:
         self._ipywidgets: Any = importlib.import_module("ipywidgets")
         self.subject = subject
-        self._caller = caller
-        self._form: RunForm | None = None
+        self._splitter = splitter
+        self._version_manager = version_manager
         self._frozen = False
         sections: dict[str, Callable[[], tuple[Any, ...]]] = {
-            "Function": self._function,
-            "Evidence": lambda: (self._blocks(evidence_section(subject.report, in_full=True)),),
-            **self._opinion(),
-            **({"Trace": self._trace} if subject.report.trace is not None else {}),
-            "Attempts": self._attempts,
-            "Data": self._data,
-            "Conversation": lambda: (self._blocks(conversation_section(subject.report, CONVERSATION_LIVE)),),
-            "Environment": lambda: (self._blocks(environment_section(subject.report, subject.options)),),
+            RESULT: self._result,
+            EVIDENCE: lambda: (self._blocks(evidence_section(subject, in_full=True)),),
+            SENT: self._sent,
+            HISTORY: self._history,
         }
-        if caller is not None:
-            sections["Run"] = self._run
-        if editor is not None:
-            sections["Edit"] = lambda: (EditForm(editor).widget,)
-        if version_manager is not None:
-            sections["Versions"] = lambda: (VersionsPage(version_manager).widget,)
         self._makers = list(sections.values())
-        pages = [self._ipywidgets.VBox(layout={"max_height": HEIGHT, "overflow": "auto"}) for _ in sections]
+        pages = [self._ipywidgets.VBox() for _ in sections]
         self._tabs = self._ipywidgets.Tab(pages, titles=tuple(sections), selected_index=0)
         self._tabs.observe(lambda change: self._open(change["new"]), names="selected_index")
         first = head(subject)
@@ -277,18 +161,11 @@ class Inspector:
         """The model id of the widget."""
         return str(self.widget.model_id)
 
-    @property
-    def form(self) -> RunForm | None:
-        """The form; None until its tab is opened."""
-        return self._form
-
     def freeze(self) -> None:
-        """Replace the tabs by the static form and close all other widgets. A running call is cancelled."""
+        """Replace the tabs by the static form and close all other widgets."""
         if self._frozen:
             return
         self._frozen = True
-        if self._form is not None:
-            self._form.cancel()
         children, layout = self.widget.children, self.widget.layout
         self.widget.layout = {}
         self.widget.children = (html_widget(render_html(self.subject)),)
@@ -296,14 +173,12 @@ class Inspector:
             _close(child)
 
     def _open(self, number: int | None) -> None:
-        """Create a page when it is first opened; the form reads the variables each time."""
+        """Create a page when it is first opened."""
         if number is None or self._frozen:
             return
         page = self._tabs.children[number]
         if not page.children:
             page.children = self._makers[number]()
-        elif self._form is not None and self._form.widget in page.children:
-            self._form.refresh()
 
     def _html(self, content: Html) -> HtmlWidget:
         return html_widget(_framed(content), {"margin": "0", "min_width": "0", "flex": "none"})
@@ -311,89 +186,29 @@ class Inspector:
     def _blocks(self, blocks: Iterable[Block]) -> HtmlWidget:
         return self._html(blocks_html(blocks))
 
-    def _function(self) -> tuple[Any, ...]:
-        """The rows, then the code; between them the button that asks how the function may be split."""
-        if self._caller is None:
-            return (self._blocks(function_section(self.subject)),)
-        rows, caller = self._html(EMPTY), self._caller
-        others = self._blocks(block for block in function_section(self.subject) if not isinstance(block, Row))
+    def _result(self) -> tuple[Any, ...]:
+        """The rows and the code, and the button that asks how the function may be split."""
+        page = self._blocks(result_section(self.subject))
+        if self._splitter is None:
+            return (page,)
+        splitter = self._splitter
         check = self._ipywidgets.Button(
             description=OFFER,
             tooltip="Compare the answer for the whole sample with those for its pieces; no model is asked",
-            layout={"width": "auto", "flex": "none", "align_self": "flex-start", "margin": "0 0 8px 12px"},
+            layout={"width": "auto", "flex": "none", "align_self": "flex-start"},
         )
-        check.on_click(lambda _: caller.check_split())
+        check.on_click(lambda _: splitter.check_split())
 
         def show() -> None:
-            if self._frozen:
-                return
-            blocks = function_section(self.subject)
-            rows.value = _framed(blocks_html(block for block in blocks if isinstance(block, Row)))
-            check.layout.display = "" if can_be_checked(record_of(self.subject)) else "none"
+            if not self._frozen:
+                page.value = _framed(blocks_html(result_section(self.subject)))
+                check.layout.display = "" if can_be_checked(self.subject.run) else "none"
 
         show()
-        caller.on_split(show)
-        return rows, check, others
+        splitter.on_split(show)
+        return page, check
 
-    def _opinion(self) -> dict[str, Callable[[], tuple[Any, ...]]]:
-        """The page of the second opinion, if there is one."""
-        report = self.subject.report
-        if report.second_opinion is None:
-            return {}
-        return {"Second opinion": lambda: (self._blocks(opinion_section(report)),)}
-
-    def _trace(self) -> tuple[Any, ...]:
-        """The calls of an agent, with a menu of classes if there are several."""
-        report = self.subject.report
-        calls = report.trace.calls if report.trace else ()
-        listed = self._blocks(trace_section(report, TRACE_LIVE))
-        kinds = [kind for kind in CLASSES if any(call.kind == kind for call in calls)]
-        if len(kinds) < 2:
-            return (listed,)
-        counts = (f"{kind} ({sum(call.kind == kind for call in calls)})" for kind in kinds)
-        choice = self._ipywidgets.Dropdown(
-            options=(f"all {len(calls)} calls", *counts), index=0, description="Show",
-            tooltip="Calls of one class only",
-            style={"description_width": "initial"}, layout={"width": "16em", "flex": "none"},
-        )  # fmt: skip
-
-        def show(_: object = None) -> None:
-            kind = kinds[choice.index - 1] if choice.index else None
-            listed.value = _framed(blocks_html(trace_section(report, TRACE_LIVE, kind)))
-
-        choice.observe(show, names="index")
-        return choice, listed
-
-    def _attempts(self) -> tuple[Any, ...]:
-        report = self.subject.report
-        listed = self._blocks(attempts_section(report))
-        if len(report.history) < 2:
-            return (listed,)
-        options = [(f"attempt {attempt.number}", place) for place, attempt in enumerate(report.history)]
-        before, after = (
-            self._ipywidgets.Dropdown(
-                options=options, value=value, description=words, tooltip=tooltip,
-                style={"description_width": "initial"}, layout={"width": "14em"},
-            )
-            for value, words, tooltip in (
-                (len(options) - 2, "Compare", "The attempt on the left"), (len(options) - 1, "with", "On the right"),
-            )
-        )  # fmt: skip
-        changes = self._html(EMPTY)
-
-        def compare(_: object = None) -> None:
-            chosen = report.history[before.value], report.history[after.value]
-            changes.value = _framed(blocks_html(changes_blocks(*chosen, saved=False)))
-
-        before.observe(compare, names="value")
-        after.observe(compare, names="value")
-        compare()
-        choice = self._ipywidgets.HBox(
-            (before, after), layout={"margin": "8px 0 0", "flex_flow": "row wrap", "flex": "none"}
-        )
-        return listed, choice, changes
-
-    def _data(self) -> tuple[Any, ...]:
+    def _sent(self) -> tuple[Any, ...]:
         waiting = self._html(markup.muted("Reading the samples …"))
         background.submit(self._look_at_samples(waiting))
         return self._blocks(data_tab(self.subject)), waiting
@@ -406,10 +221,73 @@ class Inspector:
             described = markup.muted(f"The samples cannot be described: {type(error).__name__}: {error}")
         place.value = _framed(described)
 
-    def _run(self) -> tuple[Any, ...]:
-        assert self._caller is not None
-        self._form = RunForm(self.subject.report, self._caller)
-        return (self._form.widget,)
+    def _history(self) -> tuple[Any, ...]:
+        report = self.subject.report
+        versions = (VersionsPage(self._version_manager).widget,) if self._version_manager else ()
+        conversation = Fold("Conversation", conversation_section(report, CONVERSATION_LIVE))
+        return (
+            self._blocks(made_by(self.subject)),
+            *self._titled("Versions", *versions),
+            *self._titled("Attempts", *self._attempts()),
+            *self._titled("Tool calls", *self._calls()),
+            self._blocks((conversation,)),
+        )
+
+    def _titled(self, title: str, *content: Any) -> tuple[Any, ...]:
+        heading = Line((Span(title, "strong"),))
+        return (self._blocks((Row("", (heading,)),)), *content) if content else ()
+
+    def _calls(self) -> tuple[Any, ...]:
+        """The calls of an agent, with a menu of classes if there are several."""
+        report = self.subject.report
+        if report.trace is None:
+            return ()
+        calls = report.trace.calls
+        listed = self._blocks(trace_section(report, TRACE_LIVE))
+        kinds = [kind for kind in CLASSES if any(call.kind == kind for call in calls)]
+        if len(kinds) < 2:
+            return (listed,)
+        counts = (f"{kind} ({sum(call.kind == kind for call in calls)})" for kind in kinds)
+        choice = self._menu((f"all {len(calls)} calls", *counts), 0, "Show", "Calls of one class only")
+
+        def show(_: object = None) -> None:
+            kind = kinds[choice.index - 1] if choice.index else None
+            listed.value = _framed(blocks_html(trace_section(report, TRACE_LIVE, kind)))
+
+        choice.observe(show, names="index")
+        return choice, listed
+
+    def _attempts(self) -> tuple[Any, ...]:
+        history = self.subject.report.history
+        listed = self._blocks(attempts_section(self.subject.report))
+        if len(history) < 2:
+            return (listed,)
+        names = [f"attempt {attempt.number}" for attempt in history]
+        before = self._menu(names, len(names) - 2, "Compare", "The attempt on the left")
+        after = self._menu(names, len(names) - 1, "with", "On the right")
+        changes = self._html(EMPTY)
+
+        def compare(_: object = None) -> None:
+            chosen = history[before.index], history[after.index]
+            changes.value = _framed(blocks_html(changes_blocks(*chosen, saved=False)))
+
+        before.observe(compare, names="index")
+        after.observe(compare, names="index")
+        compare()
+        choice = self._ipywidgets.HBox(
+            (before, after), layout={"margin": "8px 0 0", "flex_flow": "row wrap", "flex": "none"}
+        )
+        return listed, choice, changes
+
+    def _menu(self, options: Sequence[str], index: int, words: str, tooltip: str) -> Any:
+        return self._ipywidgets.Dropdown(
+            options=tuple(options),
+            index=index,
+            description=words,
+            tooltip=tooltip,
+            style={"description_width": "initial"},
+            layout={"width": "16em", "flex": "none"},
+        )
 
 
 def _framed(content: Html) -> Html:

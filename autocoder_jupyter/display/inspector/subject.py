@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from autocoder_jupyter.request import Share
     from autocoder_jupyter.run.events import EndState, SampleOutputs
     from autocoder_jupyter.run.function_run import FunctionRun
-    from autocoder_jupyter.types import InputSpec, Report
+    from autocoder_jupyter.types import Report
     from autocoder_jupyter.types.interface import KnownSplits
-    from autocoder_jupyter.types.records import Excerpt, Overview
+    from autocoder_jupyter.types.records import Overview
     from autocoder_jupyter.view.markup import Html
 
 
@@ -49,6 +49,13 @@ class Subject:
     splits: Callable[[], KnownSplits] = _nothing_known
 
     @property
+    def run(self) -> FunctionRun:
+        """The last record of its run."""
+        from autocoder_jupyter.run.of_report import run_of
+
+        return replace(run_of(self.report, self.state), outputs=self.outputs, splits=self.splits())
+
+    @property
     def can_be_called(self) -> bool:
         """Whether there is a function to call; see `CodeGenEvalResult.can_be_called`."""
         return self.state in ("ready", "not_verified")
@@ -58,35 +65,6 @@ class Subject:
         """How much of the data the model was allowed to see; "schema" if it was not recorded."""
         share = self.sent.get("share")
         return "rows" if share == "rows" else "stats" if share == "stats" else "schema"
-
-
-@dataclass(frozen=True)
-class InputVariable:
-    """A variable of the notebook that could be an input.
-
-    Args:
-        misfit: why it cannot be the input; "" if it can.
-    """
-
-    name: str
-    about: str = ""
-    misfit: str = ""
-
-
-class Editor(Protocol):
-    """Tests code and tests that the user edited."""
-
-    def sources(self) -> tuple[str, str]:
-        """Code and tests from disk."""
-        ...
-
-    def retest(self, code: str, tests: str, view: Callable[[FunctionRun], None]) -> None:
-        """Start testing, and pass the states of the card to `view`; returns at once.
-
-        Raises:
-            AutocodeError: the texts cannot be tested.
-        """
-        ...
 
 
 class VersionActions(Protocol):
@@ -121,41 +99,13 @@ class VersionActions(Protocol):
         ...
 
 
-class Caller(Protocol):
-    """Connects the form to the function. Only `call` may take a long time."""
-
-    def variables(self, spec: InputSpec) -> Sequence[InputVariable]:
-        """The variables of the notebook with the type of an input."""
-        ...
-
-    def sample(self, name: str) -> str:
-        """The size of the sample of an input as text; "" without a sample."""
-        ...
-
-    def captured(self, variable: str) -> Any:
-        """A copy of the current value of a variable.
-
-        Raises:
-            AutocodeError: the variable does not exist or cannot be an input.
-        """
-        ...
-
-    async def call(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Run the function on the background loop and return its outputs by name. Cancelling stops the call.
-
-        Raises:
-            AutocodeError: the arguments are not valid, or the function or its sandbox failed.
-        """
-        ...
+class Splitter(Protocol):
+    """Finds out how a function may be split."""
 
     def check_split(self) -> None:
-        """Start to find out how the function may be split, and return at once."""
+        """Start to find it out, and return at once."""
         ...
 
     def on_split(self, callback: Callable[[], object]) -> None:
         """Call the callback whenever more is known of that."""
-        ...
-
-    def excerpt(self, table: Any) -> Excerpt:
-        """The first rows of an output table."""
         ...

@@ -9,10 +9,13 @@ Nothing here changes the verdict, except that a doubt can add a test that the fu
 - `readings`: how the second solution reads the request
 - `examiner`: calls the layers that need no second solution, within the effort
 - `mutants`, `mutation`: mutations of the source, and which of them the tests catch
+- `row_steps`, `rows_used`: an instrumented copy of the function, and which rows it used
+- `assumed_rows`: how many rows an assumption leaves out
 - `conditions`: whether the result depends on the clock, chance or the process
 - `invariants`: changes of the data after which the result must be the same
 - `added_tests`: tests that these add to the suite
 - `split`, `pieces`: how a function may be split, and the pieces of tables that are compared
 - `code_numbers`, `small_inputs`, `variations`: numbers in code that may limit rows, small inputs, varied samples
+- `time_limit`: how much processor time a layer may take
 - `solution_worker`: the two solutions, each in its own worker
 """

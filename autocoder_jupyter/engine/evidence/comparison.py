@@ -8,7 +8,6 @@ others saw the data, and a solution could put them into any text of its result.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -41,6 +40,7 @@ from autocoder_jupyter.engine.evidence.solution_worker import (
     answers_of_both,
     both,
 )
+from autocoder_jupyter.engine.evidence.time_limit import TimeLimit
 from autocoder_jupyter.engine.evidence.variations import ROWS, Tables, Variation, VariedSample
 from autocoder_jupyter.engine.sandbox_session import SandboxSession
 from autocoder_jupyter.equality.comparison import Path, ValueDifference, compare
@@ -52,6 +52,7 @@ from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.redaction.messages import Redaction
 from autocoder_jupyter.sandbox.protocol import Environment, Program, Worker
 from autocoder_jupyter.types import Count, OutputSpec, TypeName
+from autocoder_jupyter.view.numbers import in_full, rounded
 
 # Places where two results differ
 
@@ -239,7 +240,7 @@ def shown(value: Any) -> str:
     if is_missing(value):
         return "nothing"
     if isinstance(value, float | np.floating):
-        text = f"{value:.6g}"
+        text = rounded(in_full(float(value)))
     elif kind_of(value) == "time":
         text = str(value).removesuffix(" 00:00:00")
     else:
@@ -269,11 +270,11 @@ def plain(value: Any) -> Any:
 
 T = TypeVar("T")
 
-SECONDS = 30.0
-"""Wall-clock seconds for the sample and its variations. A second opinion is not worth a longer wait."""
+SECONDS = 60.0
+"""Processor time of both for the sample and its variations. A second opinion is not worth a longer wait."""
 
-SEARCH_SECONDS = 20.0
-"""Wall-clock seconds for the search of a small input, and for the calls with it."""
+SEARCH_SECONDS = 40.0
+"""Processor time of both for the search of a small input, and for the calls with it."""
 
 TRIALS_ON_ALL = 60
 """The number of runs for the smallest input, if only the full sample shows a difference."""
@@ -412,6 +413,7 @@ class SolutionComparison:
         known: the answers of the function and of the second solution that may be needed again.
         environment: that of the second solution; None for that of the function.
         names: for columns of the second solution those of their counterparts, by output.
+        more_time: how many times as long it may take.
     """
 
     session: SandboxSession
@@ -424,6 +426,7 @@ class SolutionComparison:
     known: tuple[KnownAnswers, KnownAnswers]
     environment: Environment | None = None
     names: ColumnNames = field(default_factory=dict)
+    more_time: int = 1
 
     @property
     def given(self) -> dict[str, Any]:
@@ -483,7 +486,8 @@ class SolutionComparison:
         others = {name: value for name, value in self.given.items() if name not in self.varied.tables}
         first = SolutionWorker("the function", ours, self.program, self.known[0])
         second = SolutionWorker("the second solution", theirs, self.second_program, self.known[1])
-        return Comparer(first, second, tuple(pairs.items()), self.varied, others, self.redaction, self.names)
+        pairs_of = tuple(pairs.items())
+        return Comparer(first, second, pairs_of, self.varied, others, self.redaction, self.names, self.more_time)
 
 
 def second_program(program: Program, second: SecondSolution) -> Program:
@@ -513,13 +517,14 @@ class Comparer:
     others: Mapping[str, Any]
     redaction: Redaction
     names: ColumnNames = field(default_factory=dict)
+    more_time: int = 1
     _differing: list[tuple[str, Tables, list[OutputPlace]]] = field(default_factory=list)
 
     def run(self, verified: Mapping[str, Any], stops_if_unmatched: bool = False) -> ComparisonOutcome:
         """Compare on the sample and its variations, and search for the smallest input on which they differ."""
-        deadline = time.monotonic() + SECONDS
+        limit = TimeLimit(self.more_time * SECONDS)
         tables = self.varied.tables
-        theirs = self.second.on({**self.others, **tables}, deadline, kept=True)
+        theirs = self.second.on({**self.others, **tables}, limit.part(SECONDS), kept=True)
         if theirs.error:
             return ComparisonOutcome(failed=f"the second solution raises {self._clean(theirs.error)}")
         named = self._named(theirs.values)
@@ -536,29 +541,29 @@ class Comparer:
         tried: list[TriedVariation] = []
         parts, ended = 0, ""
         try:
-            self._get_ready([variation.tables for variation in self.varied.variations], deadline)
+            self._get_ready([variation.tables for variation in self.varied.variations], limit)
             for variation in self.varied.variations:
-                tried.extend(self._tried(variation, deadline))
+                tried.extend(self._tried(variation, limit))
             if self.varied.count:
-                parts = self._on_parts(tried, deadline)
+                parts = self._on_parts(tried, limit)
                 more_than = largest_number(self.first.program.code, self.second.program.code)
                 if (large := self.varied.larger(more_than)) is not None:
-                    tried.extend(self._tried(large, deadline))
+                    tried.extend(self._tried(large, limit))
         except Exception as error:  # what was found stays
             ended = _why(error)
         return replace(outcome, tried=tuple(tried), parts=parts, ended=self._clean(ended), smallest=self._small())
 
     def once(self, tables: Mapping[str, Any]) -> list[OpenPlace]:
         """Where both differ on one small input, with all values there."""
-        found = self._compared(tables, time.monotonic() + SEARCH_SECONDS)
+        found = self._compared(tables, TimeLimit(SEARCH_SECONDS))
         return [] if isinstance(found, str) else [self._open(place) for place in found.places]
 
-    def _tried(self, variation: Variation, deadline: float) -> tuple[TriedVariation, ...]:
+    def _tried(self, variation: Variation, limit: TimeLimit) -> tuple[TriedVariation, ...]:
         """What was found on a variation; () if its outputs have nothing that can be compared."""
-        found = self._compared(variation.tables, deadline, reuse=True, kept=True)
+        found = self._compared(variation.tables, limit, reuse=True, kept=True)
         if isinstance(found, str) or found.places:  # not because of the calls that this process had before
             with suppress(SolutionStopped):
-                found = self._compared(variation.tables, deadline, kept=True)
+                found = self._compared(variation.tables, limit, kept=True)
         if not isinstance(found, str) and variation.has_new_texts and any(map(_raised, found.places)):
             found = "the function refuses texts that were made up"
         if isinstance(found, str):
@@ -569,7 +574,7 @@ class Comparer:
             self._differing.append((variation.name, variation.tables, found.places))
         return (TriedVariation(variation.name, variation.general, self._for_user(found.places)),)
 
-    def _on_parts(self, tried: list[TriedVariation], deadline: float) -> int:
+    def _on_parts(self, tried: list[TriedVariation], limit: TimeLimit) -> int:
         """Compare on small parts, until one shows a difference. Returns the number of those with a compared value.
 
         They run in one process, because there are many of them. What they find is one entry of `tried`. In a part, a
@@ -580,8 +585,8 @@ class Comparer:
         compared, both_round = 0, all("round" in side.program.code for side in (self.first, self.second))
         for place, tables in enumerate(self.varied.parts):
             if place % AT_ONCE == 0:
-                self._get_ready(self.varied.parts[place : place + AT_ONCE], deadline)
-            found = self._compared(tables, deadline, reuse=True, kept=True)
+                self._get_ready(self.varied.parts[place : place + AT_ONCE], limit)
+            found = self._compared(tables, limit, reuse=True, kept=True)
             if isinstance(found, str) or not found.outputs:
                 continue
             compared += 1
@@ -595,22 +600,23 @@ class Comparer:
                 break
         return compared
 
-    def _get_ready(self, many: Sequence[Tables], deadline: float) -> None:
+    def _get_ready(self, many: Sequence[Tables], limit: TimeLimit) -> None:
         """Get the answers of both sides that are compared next."""
         inputs = [{**self.others, **tables} for tables in many]
-        both(self.first, self.second, lambda side: side.get_ready(inputs, deadline))
+        both(self.first, self.second, lambda side: side.get_ready(inputs, limit))
 
     def _compared(
-        self, tables: Mapping[str, Any], deadline: float, *, reuse: bool = False, kept: bool = False
+        self, tables: Mapping[str, Any], limit: TimeLimit, *, reuse: bool = False, kept: bool = False
     ) -> Compared | str:
         """Compare on one input. If the second solution fails, there is nothing to compare, only its error."""
         inputs = {**self.others, **tables}
-        ours, theirs = answers_of_both(self.first, self.second, inputs, deadline, reuse=reuse, kept=kept)
+        ours, theirs = answers_of_both(self.first, self.second, inputs, limit, reuse=reuse, kept=kept)
         if theirs.error:
             return "both solutions fail there" if ours.error else "the second solution fails there"
-        if ours.error:
-            return against_an_error(f"{RAISED} ({ours.error})", self._named(theirs.values), self.pairs)
-        return compared_outputs(ours.values, self._named(theirs.values), self.pairs)
+        with limit.counting():
+            if ours.error:
+                return against_an_error(f"{RAISED} ({ours.error})", self._named(theirs.values), self.pairs)
+            return compared_outputs(ours.values, self._named(theirs.values), self.pairs)
 
     def _named(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The outputs of the second solution with the names of columns that are known."""
@@ -631,12 +637,12 @@ class Comparer:
         if not self._differing or not self.varied.tables:
             return None
         name, tables, places = self._differing[0]
-        wanted, deadline = places[0], time.monotonic() + SEARCH_SECONDS
+        wanted, limit = places[0], TimeLimit(SEARCH_SECONDS)
 
         def differs(candidate: Mapping[str, Any]) -> bool:
             nonlocal places
             try:
-                found = self._compared(candidate, deadline, reuse=True)
+                found = self._compared(candidate, limit, reuse=True)
             except (SolutionStopped, SandboxError):
                 return False  # the time is up: what was found stays
             if isinstance(found, str) or not any(_alike(place, wanted) for place in found.places):
@@ -645,7 +651,7 @@ class Comparer:
             return True
 
         def has_time() -> bool:
-            return time.monotonic() < deadline
+            return not limit.is_over
 
         candidates = [(label, varied) for label, varied, _ in self._differing]
         candidates = candidates if name else [(name, self.varied.trimmed), *candidates]

@@ -7,13 +7,13 @@ with other environment variables, modules, objects and callers, and with another
 from __future__ import annotations
 
 import ast
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from autocoder_jupyter.engine.evidence.mutants import LONGEST_CODE
 from autocoder_jupyter.engine.evidence.solution_worker import SolutionStopped, SolutionWorker
+from autocoder_jupyter.engine.evidence.time_limit import TimeLimit
 from autocoder_jupyter.engine.programs import program_text
 from autocoder_jupyter.engine.prompt import FUNCTION
 from autocoder_jupyter.equality import equal
@@ -89,7 +89,7 @@ def _is_now(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and node.value in ("now", "today")
 
 
-def hidden_inputs(side: SolutionWorker, inputs: Mapping[str, Any], deadline: float) -> Iterator[HiddenInput]:
+def hidden_inputs(side: SolutionWorker, inputs: Mapping[str, Any], limit: TimeLimit) -> Iterator[HiddenInput]:
     """What the code reads that is not an input, and on which of it the result depends. Blocks."""
     program = side.program
     found = reads(program.code)
@@ -99,10 +99,10 @@ def hidden_inputs(side: SolutionWorker, inputs: Mapping[str, Any], deadline: flo
         "the process that runs it": (_in_another_process(program), 0, of_process),
         "chance": (program, SEED, [CHANCE]),
     }
-    plain = _values(side, inputs, deadline, kept=True)
+    plain = _values(side, inputs, limit, kept=True)
     for on, (changed, seed, what) in others.items():
         other = SolutionWorker(side.label, side.worker, changed)
-        given = _values(other, inputs, deadline, seed=seed) if plain is not None else None
+        given = _values(other, inputs, limit, seed=seed) if plain is not None else None
         differs = plain is not None and given is not None and not _agree(program, plain, given)
         read = [one for one in what if one in found]
         if differs or read:
@@ -119,13 +119,13 @@ def _hidden_input(
 
 
 def _values(
-    side: SolutionWorker, inputs: Mapping[str, Any], deadline: float, *, seed: int = 0, kept: bool = False
+    side: SolutionWorker, inputs: Mapping[str, Any], limit: TimeLimit, *, seed: int = 0, kept: bool = False
 ) -> Mapping[str, Any] | None:
     """The outputs; None if there are none."""
-    if time.monotonic() >= deadline or not side.worker.alive:
+    if limit.is_over or not side.worker.alive:
         return None
     try:
-        answer = side.on(inputs, deadline, seed=seed, kept=kept)
+        answer = side.on(inputs, limit, seed=seed, kept=kept)
     except SolutionStopped:
         return None
     return None if answer.error else answer.values

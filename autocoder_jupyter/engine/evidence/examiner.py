@@ -28,19 +28,21 @@ from autocoder_jupyter.engine.evidence.invariants import (
 )
 from autocoder_jupyter.engine.evidence.mutants import mutants
 from autocoder_jupyter.engine.evidence.mutation import MutationRun, TriedMutant, ask_for_tests
+from autocoder_jupyter.engine.evidence.rows_used import rows_used
 from autocoder_jupyter.engine.evidence.second_writer import ColumnNames
 from autocoder_jupyter.engine.evidence.small_inputs import SmallInput, may_be_sent
 from autocoder_jupyter.engine.evidence.solution_worker import SolutionStopped, SolutionWorker
+from autocoder_jupyter.engine.evidence.time_limit import TimeLimit
 from autocoder_jupyter.engine.evidence.variations import Tables, VariedSample
 from autocoder_jupyter.engine.generation import GenerationSetup, GenerationState
-from autocoder_jupyter.engine.sample_run import run_checks_in
+from autocoder_jupyter.engine.sample_run import SampleRun, run_checks_in
 from autocoder_jupyter.engine.tests import TestSuite
 from autocoder_jupyter.errors import SandboxError, UnusableAnswer, brief_error
 from autocoder_jupyter.redaction.messages import Redaction
 from autocoder_jupyter.sandbox.protocol import CallSpec, Program, Worker
 from autocoder_jupyter.settings.choices import EFFORTS
-from autocoder_jupyter.types import CodeChange, HiddenInput, Invariant, Strength, TestFailure
-from autocoder_jupyter.types.evidence import NO_CHANGE
+from autocoder_jupyter.types import CodeChange, HiddenInput, Invariant, RowsUsed, Strength, TestFailure
+from autocoder_jupyter.types.evidence import MORE_TIME, NO_CHANGE, TIME_IS_UP, TOO_SLOW
 from autocoder_jupyter.untrusted.parsing import parse
 from autocoder_jupyter.view.amounts import counted
 
@@ -84,7 +86,7 @@ def on_other_inputs(
     side: SolutionWorker,
     varied: VariedSample,
     others: Mapping[str, Any],
-    deadline: float,
+    limit: TimeLimit,
     checks: Sequence[str],
     redaction: Redaction,
 ) -> OtherInputs:
@@ -92,12 +94,12 @@ def on_other_inputs(
     answered: list[tuple[str, Tables, Mapping[str, Any]]] = []
     meant, error, count = raised_in(side.program.code), list[Failed](), 0
     inputs = tuple(_inputs(varied, side.program.code))
-    side.get_ready(({**others, **tables} for _, tables in inputs), deadline)
+    side.get_ready(({**others, **tables} for _, tables in inputs), limit)
     for name, tables in inputs:
         try:
-            answer = side.on({**others, **tables}, deadline, reuse=True, kept=True)
+            answer = side.on({**others, **tables}, limit, reuse=True, kept=True)
             if answer.error and name != SMALL_PART:  # not because of the calls that this process had before
-                answer = side.on({**others, **tables}, deadline, kept=True)
+                answer = side.on({**others, **tables}, limit, kept=True)
         except SolutionStopped:
             break
         if answer.error:
@@ -111,18 +113,23 @@ def on_other_inputs(
             answered.append((name, tables, answer.values))
     general = [check for check in checks if is_general(check, _names(side, varied.tables))]
     failed_checks: dict[str, Failed] = {}
+    were_tried = bool(answered)
     for name, tables, values in answered if general else ():
+        if not side.worker.alive:  # the end of the time has ended it, and no check can be evaluated there
+            were_tried = False
+            break
         given = {**others, **tables}
-        outcomes = run_checks_in(side.worker, general, side.program, given, values, redaction, CallSpec(reuse=True))
+        with limit.counting(side.worker):
+            outcomes = run_checks_in(side.worker, general, side.program, given, values, redaction, CallSpec(reuse=True))
         for outcome in outcomes:
             if not outcome.passed:
                 failed_checks.setdefault(outcome.name, (f"your check {outcome.name} does not hold", name, tables))
-    held = tuple(check for check in general if check not in failed_checks) if answered else ()
+    held = tuple(check for check in general if check not in failed_checks) if were_tried else ()
     return OtherInputs(count, (*error, *failed_checks.values()), held)
 
 
-def _raises(side: SolutionWorker, others: Mapping[str, Any], kind: str, tables: Tables, until: float) -> bool:
-    return side.on({**others, **tables}, until, reuse=True).error.startswith(f"{kind}:")
+def _raises(side: SolutionWorker, others: Mapping[str, Any], kind: str, tables: Tables, limit: TimeLimit) -> bool:
+    return side.on({**others, **tables}, limit, reuse=True).error.startswith(f"{kind}:")
 
 
 def _inputs(varied: VariedSample, code: str) -> Iterator[tuple[str, Tables]]:
@@ -169,14 +176,18 @@ LOST_WORKERS = 4
 """How many workers may be lost to changes, until no more of them are tried."""
 
 JUDGED_SECONDS = 10.0
-"""Wall-clock seconds in which the second solution is checked for what the plan says."""
+"""Processor time in which the second solution is checked for what the plan says."""
 
-DATA, CHANGES, OTHERS = LAYERS = "clock, chance and changes of the data", "changes of the code", "other inputs"
+ROWS, DATA, CHANGES, OTHERS = LAYERS = (
+    "rows used",
+    "clock, chance and changes of the data",
+    "changes of the code",
+    "other inputs",
+)
 """The layers of evidence, in the order in which they are shown."""
 
 NO_SAMPLE = "there is no sample"
 NO_TESTS = "there are no tests"
-TIME_IS_UP = "the time was up"
 NO_TEST_COVERS = "takes a branch that no test covers"
 
 
@@ -192,22 +203,53 @@ class Examiner:
         self._effort = EFFORTS[setup.config.effort]
         self._mutation: MutationRun | None = None
         self._invariants: Sequence[TriedInvariant] = ()
+        self._more_time = 1
         self.seconds: dict[str, float] = {}
 
-    async def examine(self, state: GenerationState) -> Strength | None:
-        """What the tests are worth; None if the effort is not to find out."""
+    def lacks(self, found: Strength | None) -> bool:
+        """Whether a verified function is to be examined: nothing, too little, or with less effort was found before."""
+        if not self._effort.is_examined or found is None:
+            return self._effort.is_examined
+        efforts = list(EFFORTS)
+        is_less = found.effort in efforts and efforts.index(found.effort) < efforts.index(self._setup.config.effort)
+        return found.is_cut or is_less
+
+    async def examine(self, state: GenerationState, earlier: Strength | None = None) -> Strength | None:
+        """What the tests are worth; None if the effort is not to find out.
+
+        What an `earlier` run found about the same function and tests is completed.
+        """
         if not self._effort.is_examined:
             return None
+        self._more_time = MORE_TIME if earlier is not None and earlier.is_cut else 1
         program, brief = state.program(), state.brief
         if any(spec.required and spec.name not in brief.request.samples for spec in program.inputs):
             return Strength(ended=NO_SAMPLE)
         try:
             mutation = await self._mutation_of(state, program)
-            mutation.suite, mutation.deadline = state.suite, time.monotonic() + self._seconds
+            mutation.suite, mutation.limit = state.suite, self._new_limit()
+            if earlier is not None:
+                mutation.resume(earlier.changes)
             found, ended = await asyncio.gather(self._without_tests(state, mutation), self._with_tests(mutation))
-            return _with_changes(found.model_copy(update={"ended": ended}), mutation)
         except Exception as error:  # the function was verified; nothing that happens here may lose it
-            return Strength(ended=brief_error(error))
+            return earlier or Strength(ended=brief_error(error))
+        is_final = self._more_time > 1 and (bool(found.cut) or ended == TIME_IS_UP)
+        said = {"ended": TOO_SLOW if is_final and ended == TIME_IS_UP else ended, "is_final": is_final}
+        before = {} if earlier is None else earlier.model_dump(include={"added", "dropped", "note"})
+        update = {**said, **before, "effort": self._setup.config.effort}
+        return _with_changes(found.model_copy(update=update), mutation)
+
+    async def rows_used(self, state: GenerationState, sample: SampleRun | None) -> RowsUsed | None:
+        """Which rows of the sample the verified function used; None if that is not known, or not to be found out."""
+        if not self._effort.is_examined or sample is None or sample.error is not None:
+            return None
+        program, samples, limit = state.program(), state.brief.request.samples, self._new_limit()
+        inputs = {spec.name: samples[spec.name] for spec in program.inputs if spec.name in samples}
+        with suppress(Exception), self._timed(ROWS):  # the function was verified; nothing that happens here may lose it
+            return await self._setup.session.work(
+                lambda worker: rows_used(worker, program, inputs, sample.values, limit, state.brief.plan.assumptions)
+            )
+        return None
 
     async def search_early(self, state: GenerationState, program: Program, may_continue: Callable[[], bool]) -> None:
         """Search for changes of the code that change an answer, before there are tests."""
@@ -229,11 +271,14 @@ class Examiner:
 
     async def _without_tests(self, state: GenerationState, mutation: MutationRun) -> Strength:
         """What runs of the function alone find."""
-        found = await self._on_changed_data(state, mutation)
-        invariants = (*found.relations, *await self._on_other_inputs(state, mutation))
-        return found.model_copy(update={"relations": invariants})
+        limit = self._new_limit()
+        found = await self._on_changed_data(state, mutation, limit)
+        cut = (DATA,) if limit.is_over else ()
+        invariants = (*found.relations, *await self._on_other_inputs(state, mutation, limit))
+        cut = (*cut, *((OTHERS,) if limit.is_over else ()))
+        return found.model_copy(update={"relations": invariants, "cut": cut})
 
-    async def _on_changed_data(self, state: GenerationState, mutation: MutationRun) -> Strength:
+    async def _on_changed_data(self, state: GenerationState, mutation: MutationRun, limit: TimeLimit) -> Strength:
         """What it depends on, and which changes of the data matter."""
         plan, request = state.brief.plan, state.brief.request
         texts = "\n".join((request.prompt, *request.wishes, plan.description, plan.approach, *plan.assumptions))
@@ -241,9 +286,9 @@ class Examiner:
 
         def job(worker: Worker) -> tuple[list[HiddenInput], list[TriedInvariant]]:
             side = SolutionWorker("the function", worker, mutation.program, mutation.known)
-            depends = list(hidden_inputs(side, {**mutation.others, **mutation.varied.trimmed}, mutation.deadline))
+            depends = list(hidden_inputs(side, {**mutation.others, **mutation.varied.trimmed}, limit))
             invariants = try_invariants(
-                side, mutation.varied, mutation.others, mutation.deadline, with_order=with_order, holds=plan.holds
+                side, mutation.varied, mutation.others, limit, with_order=with_order, holds=plan.holds
             )
             return depends, list(invariants)
 
@@ -257,13 +302,15 @@ class Examiner:
             dependences=tuple(depends), relations=tuple(self._invariant(one, mutation) for one in invariants)
         )
 
-    async def _on_other_inputs(self, state: GenerationState, mutation: MutationRun) -> tuple[Invariant, ...]:
+    async def _on_other_inputs(
+        self, state: GenerationState, mutation: MutationRun, limit: TimeLimit
+    ) -> tuple[Invariant, ...]:
         """Whether the function raises an error on other inputs than the sample, and whether the user's checks hold."""
         checks = state.brief.request.checks
 
         def job(worker: Worker) -> OtherInputs:
             side = SolutionWorker("the function", worker, mutation.program, mutation.known)
-            return on_other_inputs(side, mutation.varied, mutation.others, mutation.deadline, checks, state.redaction)
+            return on_other_inputs(side, mutation.varied, mutation.others, limit, checks, state.redaction)
 
         try:
             with self._timed(OTHERS):
@@ -299,10 +346,10 @@ class Examiner:
         if agreed is None or not doubtful:
             return strength
         comparison, _ = agreed
-        deadline = time.monotonic() + JUDGED_SECONDS
+        limit = TimeLimit(JUDGED_SECONDS)
 
         def job(second: SolutionWorker, others: Mapping[str, Any]) -> set[str]:
-            return {words for words, one in doubtful.items() if is_broken_by(second, one, others, deadline)}
+            return {words for words, one in doubtful.items() if is_broken_by(second, one, others, limit)}
 
         with suppress(Exception):  # values of untrusted code must not fail a verified function
             wrong = await comparison.of_second(job)
@@ -355,7 +402,7 @@ class Examiner:
         mutation = self._mutation
         if mutation is None:
             return strength
-        mutation.suite, mutation.deadline = suite, time.monotonic() + self._seconds
+        mutation.suite, mutation.limit = suite, self._new_limit()
         with suppress(Exception), self._timed(CHANGES):  # the function was verified; nothing here may lose it
             await self._setup.session.work_with_two(mutation.again)
         return _with_changes(strength, mutation)
@@ -372,7 +419,7 @@ class Examiner:
             state.redaction,
             state.known_answers(program),
             self._effort.changes,
-            time.monotonic() + self._seconds,
+            self._new_limit(),
             list(mutants(program.code, [name for name in tables if isinstance(tables[name], pd.DataFrame)])),
         )
 
@@ -388,7 +435,7 @@ class Examiner:
             return error.what
         except Exception as error:  # odd data and values of untrusted code must not fail a verified function
             return f"they cannot be compared ({type(error).__name__})"
-        if time.monotonic() >= mutation.deadline:
+        if mutation.limit.is_over:
             return TIME_IS_UP
         return NO_CHANGE if mutation.is_over and all(one.with_rows for one in mutation.found) else ""
 
@@ -400,11 +447,10 @@ class Examiner:
         finally:
             self.seconds[layer] = self.seconds.get(layer, 0.0) + time.monotonic() - began
 
-    @property
-    def _seconds(self) -> float:
-        """At most half of what is left of the budget."""
+    def _new_limit(self) -> TimeLimit:
+        """The limit of one of the layers. By the clock, it is at most half of what is left of the budget."""
         left = self._setup.budget.seconds_left
-        return self._effort.seconds if left is None else min(self._effort.seconds, left / 2)
+        return TimeLimit(self._more_time * self._effort.seconds, clock=None if left is None else left / 2)
 
 
 def _others(samples: Mapping[str, Any], program: Program, tables: Mapping[str, Any]) -> dict[str, Any]:

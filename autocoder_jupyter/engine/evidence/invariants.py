@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 import textwrap
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -30,6 +29,7 @@ from autocoder_jupyter.engine.evidence.second_writer import ColumnNames
 from autocoder_jupyter.engine.evidence.small_inputs import SmallInput, may_be_sent, simplified, smallest
 from autocoder_jupyter.engine.evidence.solution_worker import Answer, KnownAnswers, SolutionStopped, SolutionWorker
 from autocoder_jupyter.engine.evidence.split import SplitCheck
+from autocoder_jupyter.engine.evidence.time_limit import TimeLimit
 from autocoder_jupyter.engine.evidence.variations import SEED, Tables, VariedSample, is_sorted, main_table, taken
 from autocoder_jupyter.engine.generation import GenerationState
 from autocoder_jupyter.engine.tests import with_tests
@@ -52,7 +52,7 @@ PARTS = 6
 """The number of small parts."""
 
 SEARCH_SECONDS = 3.0
-"""Wall-clock seconds for one smallest input."""
+"""Processor time for one smallest input."""
 
 TRIALS = 60
 """The maximum number of runs for one smallest input."""
@@ -72,8 +72,8 @@ _SPEAKS_OF_ORDER = re.compile(
 
 Change = Callable[[Any], Any]
 
-FirstDifference = Callable[[float, Mapping[str, Any]], str | None]
-"""The first output that differs on tables, tried until a time on the monotonic clock; see `_first_difference`."""
+FirstDifference = Callable[[TimeLimit, Mapping[str, Any]], str | None]
+"""The first output that differs on tables, tried within a limit; see `_first_difference`."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ def try_invariants(
     side: SolutionWorker,
     varied: VariedSample,
     others: Mapping[str, Any],
-    deadline: float,
+    limit: TimeLimit,
     *,
     with_order: bool,
     holds: Sequence[str] = (),
@@ -167,25 +167,25 @@ def try_invariants(
     found += [TriedInvariant(APART, split=split, is_of_plan=True) for split in splits(base, holds)]
     for tables in (base, *parts) if changes else ():
         inputs = {**others, **tables}
-        answer = partial(plain.on, inputs, deadline, reuse=tables is not base, kept=True)
+        answer = partial(plain.on, inputs, limit, reuse=tables is not base, kept=True)
         try:
-            known.of(inputs, True, deadline, answer)
+            known.of(inputs, True, limit, answer)
         except SolutionStopped:
             return
     for one in found:
         try:
             where, few = _check(one, side, others), _check(one, side, others, divisions=1)
             small = () if one.name in (ORDER, ZONE) else parts
-            tried = _tried(one, where, [(where, base), *((few, part) for part in small)], deadline)
+            tried = _tried(one, where, [(where, base), *((few, part) for part in small)], limit)
         except SolutionStopped:
             return
         if tried is not None:
             yield tried
 
 
-def is_broken_by(side: SolutionWorker, one: TriedInvariant, others: Mapping[str, Any], deadline: float) -> bool:
+def is_broken_by(side: SolutionWorker, one: TriedInvariant, others: Mapping[str, Any], limit: TimeLimit) -> bool:
     """Whether another function breaks an invariant too, on the smallest input. Blocks."""
-    return one.tables is not None and bool(_check(one, side, others)(deadline, one.tables))
+    return one.tables is not None and bool(_check(one, side, others)(limit, one.tables))
 
 
 def _check(
@@ -198,14 +198,14 @@ def _check(
 
 
 def _tried(
-    one: TriedInvariant, where: FirstDifference, asked: Sequence[tuple[FirstDifference, Tables]], deadline: float
+    one: TriedInvariant, where: FirstDifference, asked: Sequence[tuple[FirstDifference, Tables]], limit: TimeLimit
 ) -> TriedInvariant | None:
     """An invariant with the output that differs and the smallest input; None if nothing was compared."""
     compared = False
     for ask, tables in asked:
-        output = ask(deadline, tables)
+        output = ask(limit, tables)
         if output:
-            return replace(one, where=output, tables=searched(tables, lambda given, until: bool(where(until, given))))
+            return replace(one, where=output, tables=searched(tables, lambda given, within: bool(where(within, given))))
         compared = compared or output is not None
     return one if compared else None
 
@@ -215,13 +215,13 @@ def _first_difference_apart(
     split: DeclaredSplit,
     others: Mapping[str, Any],
     divisions: int | None,
-    deadline: float,
+    limit: TimeLimit,
     tables: Mapping[str, Any],
 ) -> str | None:
     """The first output that differs if parts of the rows have separate answers; see `_first_difference`."""
 
-    def ask(_program: Program, inputs: Mapping[str, Any], until: float) -> Answer:
-        answer = side.on(inputs, until, reuse=True)
+    def ask(_program: Program, inputs: Mapping[str, Any], limit: TimeLimit) -> Answer:
+        answer = side.on(inputs, limit, reuse=True)
         if answer.error:
             raise _Refused
         return answer
@@ -232,7 +232,7 @@ def _first_difference_apart(
             continue
         check = SplitCheck(ask, side.program, spec.name, {**others, **tables}, split.input, in_order=False)
         try:
-            problem = check.on(tables, split, deadline, divisions)
+            problem = check.on(tables, split, limit, divisions)
         except _Refused:
             return None
         if problem:
@@ -242,12 +242,12 @@ def _first_difference_apart(
 
 
 def _first_difference(
-    side: SolutionWorker, one: TriedInvariant, others: Mapping[str, Any], deadline: float, tables: Mapping[str, Any]
+    side: SolutionWorker, one: TriedInvariant, others: Mapping[str, Any], limit: TimeLimit, tables: Mapping[str, Any]
 ) -> str | None:
     """The first output that differs; "" if none does, None if nothing was compared."""
     change = _CHANGES[one.name]
     changed = {name: change(table) if one.only in ("", name) else table for name, table in tables.items()}
-    answers = [side.on({**others, **given}, deadline, reuse=True, kept=given is tables) for given in (tables, changed)]
+    answers = [side.on({**others, **given}, limit, reuse=True, kept=given is tables) for given in (tables, changed)]
     if answers[0].error:
         return None
     names = [spec.name for spec in side.program.outputs if KINDS[spec.whole].is_compared]
@@ -256,9 +256,10 @@ def _first_difference(
             return None
         return names[0] if names else None
     same = _without_order if change is _shuffled else _without_new if change is _with_column else _without_numbers
-    before, after = ({name: same(answer.values[name]) for name in names} for answer in answers)
-    after = {name: _with_columns_of(before[name], value) for name, value in after.items()}
-    found = compared_outputs(before, after, [(name, name) for name in names])
+    with limit.counting():
+        before, after = ({name: same(answer.values[name]) for name in names} for answer in answers)
+        after = {name: _with_columns_of(before[name], value) for name, value in after.items()}
+        found = compared_outputs(before, after, [(name, name) for name in names])
     if found.places:
         return found.places[0].where.partition(".")[0].partition("[")[0]
     return "" if found.outputs else None
@@ -315,16 +316,16 @@ def _text(value: Any) -> str:
     return f"{value:.9g}" if isinstance(value, float) else str(value)
 
 
-def searched(base: Tables, shows: Callable[[Tables, float], bool]) -> Tables:
+def searched(base: Tables, shows: Callable[[Tables, TimeLimit], bool]) -> Tables:
     """The smallest input that is found in a few seconds and still shows something."""
-    until = time.monotonic() + SEARCH_SECONDS
+    limit = TimeLimit(SEARCH_SECONDS)
 
     def has_time() -> bool:
-        return time.monotonic() < until
+        return not limit.is_over
 
     def differs(tables: Tables) -> bool:
         try:
-            return shows(tables, until)
+            return shows(tables, limit)
         except SolutionStopped:
             return False
 

@@ -180,7 +180,7 @@ def _names_of_masks(module: ast.Module) -> set[str]:
     return {target.id for node in named for target in node.targets if isinstance(target, ast.Name)}
 
 
-_MASKS = frozenset(
+MASKS = frozenset(
     (
         "isin",
         "between",
@@ -200,6 +200,7 @@ _MASKS = frozenset(
         "endswith",
     )
 )
+"""Methods that give a mask."""
 
 
 def _is_mask(node: ast.expr) -> bool:
@@ -207,7 +208,7 @@ def _is_mask(node: ast.expr) -> bool:
         return isinstance(node.op, ast.Invert)
     if isinstance(node, ast.BinOp):
         return isinstance(node.op, ast.BitAnd | ast.BitOr)
-    return isinstance(node, ast.Compare) or _method(node) in _MASKS
+    return isinstance(node, ast.Compare) or _method(node) in MASKS
 
 
 def _method(node: ast.AST) -> str:

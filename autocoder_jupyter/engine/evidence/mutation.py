@@ -7,7 +7,6 @@ already started.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -30,6 +29,7 @@ from autocoder_jupyter.engine.evidence.solution_worker import (
     SolutionWorker,
     answers_of_both,
 )
+from autocoder_jupyter.engine.evidence.time_limit import TimeLimit
 from autocoder_jupyter.engine.evidence.variations import Tables, VariedSample
 from autocoder_jupyter.engine.generation import GenerationState
 from autocoder_jupyter.engine.programs import program_text
@@ -43,13 +43,13 @@ from autocoder_jupyter.redaction.messages import Redaction
 from autocoder_jupyter.sandbox.host.replies import CallAnswer
 from autocoder_jupyter.sandbox.protocol import Callee, CallSpec, Program, TestSpec, Worker
 from autocoder_jupyter.sandbox.worker.entries import Packed
-from autocoder_jupyter.types import InputSpec, TestOutcome
+from autocoder_jupyter.types import CodeChange, InputSpec, TestOutcome
 
 VARIATIONS = 8
 """The maximum number of variations of the sample on which an answer may change."""
 
 CALL_SECONDS = 5.0
-"""Wall-clock seconds for a call of a changed function, because a change can make it endless."""
+"""Processor time for a call of a changed function, because a change can make it endless."""
 
 ENDLESS = "a test that did not end"
 """What caught a change, if no test failed."""
@@ -124,13 +124,22 @@ class MutationRun:
     redaction: Redaction
     known: KnownAnswers
     most: int
-    deadline: float
+    limit: TimeLimit
     left: list[Mutant]
     differing: list[TriedMutant] = field(default_factory=list)
     found: list[TriedMutant] = field(default_factory=list)
     _inputs: list[tuple[Tables, Mapping[str, Any]]] = field(default_factory=list)
     _numbers: dict[str, tuple[Program, int]] = field(default_factory=dict)
     _shares: bool = True
+
+    def resume(self, earlier: Sequence[CodeChange]) -> None:
+        """Go on after an earlier run: the changes that it tried are not tried again."""
+        known = {(one.line, one.was, one.now): one.noticed_by for one in earlier}
+        places = {mutant: (mutant.line, mutant.was, mutant.now) for mutant in self.left}
+        self.found += [
+            TriedMutant(mutant, self.varied.trimmed, known[place]) for mutant, place in places.items() if place in known
+        ]
+        self.left[:] = [mutant for mutant, place in places.items() if place not in known]
 
     @property
     def is_over(self) -> bool:
@@ -140,7 +149,7 @@ class MutationRun:
 
     @property
     def _has_time(self) -> bool:
-        return time.monotonic() < self.deadline
+        return not self.limit.is_over
 
     def search(self, callee: Worker, may_continue: Callable[[], bool]) -> None:
         """Search for the changes that count, before there are tests."""
@@ -160,7 +169,7 @@ class MutationRun:
     def again(self, tester: Worker, callee: Worker) -> None:
         """Run the tests on the changes that no test caught, because there are more tests now."""
         for place, tried in enumerate(self.found):
-            if not tried.noticed_by and self._has_time:
+            if not tried.noticed_by and self._has_time and callee.alive and tester.alive:
                 self.found[place : place + 1] = self._tried(tried, tester, callee) or [tried]
         self._confirm(tester, callee)
 
@@ -211,10 +220,10 @@ class MutationRun:
         side = SolutionWorker("the function", callee, self.program, self.known)
         inside = (one.tables for one in self.varied.variations if not one.is_outside)
         inputs = (self.varied.trimmed, *islice(inside, 2 * VARIATIONS))
-        side.get_ready(({**self.others, **tables} for tables in inputs), self.deadline)
+        side.get_ready(({**self.others, **tables} for tables in inputs), self.limit)
         for tables in inputs:
             try:
-                answer = side.on({**self.others, **tables}, self.deadline, reuse=True, kept=True)
+                answer = side.on({**self.others, **tables}, self.limit, reuse=True, kept=True)
             except SolutionStopped:
                 return
             if not answer.error:
@@ -237,8 +246,8 @@ class MutationRun:
             for number, change in enumerate(changes):
                 for name, tables in where.items():
                     inputs = {**self.others, **tables}
-                    right = side.on(inputs, self.deadline, reuse=True, kept=True)
-                    other = changed.on({**inputs, NUMBER: number}, self._call_until, reuse=True)
+                    right = side.on(inputs, self.limit, reuse=True, kept=True)
+                    other = changed.on({**inputs, NUMBER: number}, self._of_a_call, reuse=True)
                     if not right.error and not other.error and self.differ(right.values, other.values):
                         yield TriedMutant(change, tables, with_rows=name)
                         break
@@ -250,12 +259,12 @@ class MutationRun:
     ) -> int | None:
         """Find the first input on which each of several changes gives another answer."""
         calls = [({**self.others, **tables, NUMBER: number}, number, tables, right) for number, tables, right in asked]
-        side.get_ready((inputs for inputs, *_ in calls), self._call_until)
+        side.get_ready((inputs for inputs, *_ in calls), self._of_a_call)
         for inputs, number, tables, right in calls:
             if number in differs:
                 continue
             try:
-                answer = side.on(inputs, self._call_until, reuse=True, kept=True)
+                answer = side.on(inputs, self._of_a_call, reuse=True, kept=True)
             except SolutionStopped:
                 return number
             if not answer.error and self.differ(right, answer.values):
@@ -286,19 +295,22 @@ class MutationRun:
         try:
             brief = self.brief
             if brief.request.has_acceptance:
-                own = run_acceptance(tester, callee, changed, brief.request, brief.plan, self.redaction).outcomes
+                with self.limit.counting(tester, callee):
+                    own = run_acceptance(tester, callee, changed, brief.request, brief.plan, self.redaction).outcomes
                 if (failed := next((outcome for outcome in own if not outcome.passed), None)) is not None:
                     return failed.name
             for module in self.suite.modules if self.suite else ():
                 spec = TestSpec(
                     module.source,
                     module.ids,
-                    seconds=self._seconds,
+                    seconds=max(self.limit.clock_left, 1.0),
+                    processor_seconds=max(self.limit.seconds_left, 1.0),
                     until_failure=True,
                     reuse=self._shares,
                     traceback=False,
                 )
-                run = tester.test(changed, spec, callee=called)
+                with self.limit.counting(tester, callee):
+                    run = tester.test(changed, spec, callee=called)
                 if failed_test := next((o.id for o in run.outcomes if o.outcome in ("failed", "error")), ""):
                     return failed_test if module is self.suite else blind_id(failed_test)
                 if not run.passed:
@@ -310,12 +322,8 @@ class MutationRun:
         return ""
 
     @property
-    def _call_until(self) -> float:
-        return min(self.deadline, time.monotonic() + CALL_SECONDS)
-
-    @property
-    def _seconds(self) -> float:
-        return max(1.0, self.deadline - time.monotonic())
+    def _of_a_call(self) -> TimeLimit:
+        return self.limit.part(CALL_SECONDS)
 
 
 # Tests for changes that no test caught
@@ -330,7 +338,7 @@ TRIALS = 80
 """The maximum number of runs for one smallest input."""
 
 SEARCH_SECONDS = 10.0
-"""Wall-clock seconds for all inputs."""
+"""Processor time for all inputs."""
 
 MOST_PARTS, MOST_ROWS = 20, 12
 """How many small parts of the sample are looked at, and how many rows the tables of one may have together, so that it
@@ -422,21 +430,21 @@ def smallest_inputs(mutation: MutationRun, tester: Worker, callee: Worker) -> li
     Each input is given once. The few rows come first, because a function that is wrong in another way than its changes
     is seldom right on them. Blocks.
     """
-    deadline, found = time.monotonic() + SEARCH_SECONDS, dict[str, SmallInput]()
+    limit, found = TimeLimit(SEARCH_SECONDS), dict[str, SmallInput]()
     ours = SolutionWorker("the function", callee, mutation.program, mutation.known)
     changes = [one for one in mutation.found if not one.with_rows]
-    parts = _parts(mutation, ours, changes, deadline)
+    parts = _parts(mutation, ours, changes, limit)
     few = _few_rows(mutation, parts)
     if few is not None:
         found[few.source] = few
     for number, tried in enumerate(changes):
         if tried.noticed_by:
             continue
-        if len(found) == MOST_INPUTS or time.monotonic() >= deadline or not (tester.alive and callee.alive):
+        if len(found) == MOST_INPUTS or limit.is_over or not (tester.alive and callee.alive):
             break
         other = SolutionWorker("a changed function", tester, replace(mutation.program, code=tried.mutant.code))
         tables = min((part.tables for part in parts if number in part.matter), key=_rows, default=tried.tables)
-        small = _smallest(mutation, tables, partial(_differ, mutation, ours, other, deadline), deadline)
+        small = _smallest(mutation, tables, partial(_differ, mutation, ours, other, limit), limit)
         if small is not None:
             found.setdefault(small.source, small)
     return list(found.values())
@@ -451,7 +459,7 @@ class _TriedPart:
 
 
 def _parts(
-    mutation: MutationRun, ours: SolutionWorker, changes: Sequence[TriedMutant], deadline: float
+    mutation: MutationRun, ours: SolutionWorker, changes: Sequence[TriedMutant], limit: TimeLimit
 ) -> list[_TriedPart]:
     """Small parts of the sample, until all changes matter on one, or as far as the time allows."""
     found = list[_TriedPart]()
@@ -463,13 +471,13 @@ def _parts(
     changed = mutation.alternatives(ours.worker, [one.mutant for one in changes])
     at_once = max(1, AT_ONCE // len(changes))
     with suppress(SolutionStopped):
-        ours.get_ready((one for _, one in inputs), deadline)
+        ours.get_ready((one for _, one in inputs), limit)
         for start in range(0, len(inputs), at_once):
             asked = [(part, one, [{**one, NUMBER: n} for n in numbers]) for part, one in inputs[start:][:at_once]]
-            changed.get_ready((call for *_, calls in asked for call in calls), deadline)
+            changed.get_ready((call for *_, calls in asked for call in calls), limit)
             for part, one, calls in asked:
-                right = ours.on(one, deadline, reuse=True, kept=True)
-                others = [changed.on(call, deadline, reuse=True, kept=True) for call in calls]
+                right = ours.on(one, limit, reuse=True, kept=True)
+                others = [changed.on(call, limit, reuse=True, kept=True) for call in calls]
                 matter = frozenset(n for n in numbers if _are_different(mutation, right, others[n]))
                 found.append(_TriedPart(part, matter))
                 if len(matter) == len(changes):
@@ -490,9 +498,9 @@ def _rows(tables: Tables) -> int:
     return sum(map(len, tables.values()))
 
 
-def _smallest(mutation: MutationRun, tables: Tables, differs: Differs, deadline: float) -> SmallInput | None:
+def _smallest(mutation: MutationRun, tables: Tables, differs: Differs, limit: TimeLimit) -> SmallInput | None:
     def has_time() -> bool:
-        return time.monotonic() < deadline
+        return not limit.is_over
 
     tables = smallest(tables, differs, TRIALS, has_time)
     tables = simplified(tables, differs, has_time)
@@ -500,11 +508,11 @@ def _smallest(mutation: MutationRun, tables: Tables, differs: Differs, deadline:
 
 
 def _differ(
-    mutation: MutationRun, ours: SolutionWorker, other: SolutionWorker, deadline: float, tables: Mapping[str, Any]
+    mutation: MutationRun, ours: SolutionWorker, other: SolutionWorker, limit: TimeLimit, tables: Mapping[str, Any]
 ) -> bool:
     inputs = {**mutation.others, **tables}
     try:
-        answers = answers_of_both(ours, other, inputs, deadline, reuse=True)
+        answers = answers_of_both(ours, other, inputs, limit, reuse=True)
     except SolutionStopped:
         return False
     return _are_different(mutation, *answers)

@@ -38,10 +38,10 @@ from autocoder_jupyter.engine.evidence.second_writer import (
     SecondSolution,
     ask_names,
     askable,
+    read_second,
     write_second,
 )
 from autocoder_jupyter.engine.evidence.small_inputs import SmallInput, may_be_sent
-from autocoder_jupyter.engine.evidence.solution_worker import TIME_IS_UP
 from autocoder_jupyter.engine.evidence.variations import is_outside
 from autocoder_jupyter.engine.generation import GenerationSetup, GenerationState
 from autocoder_jupyter.engine.prompt import Brief
@@ -52,7 +52,7 @@ from autocoder_jupyter.redaction.messages import Redaction
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.run.events import OpinionGiven
 from autocoder_jupyter.types import STOPPED, Difference, OutputSpec, Reading, SecondOpinion, TestFailure
-from autocoder_jupyter.types.evidence import THE_SAMPLE
+from autocoder_jupyter.types.evidence import MORE_TIME, THE_SAMPLE, TIME_IS_UP
 
 # Findings that may be shown
 #
@@ -213,6 +213,7 @@ class SecondOpinionStage:
         self._unanswered: dict[str, None] = {}
         self._until = 0.0
         self._was_cut: set[Literal["question", "comparison"]] = set()
+        self._recorded: SecondOpinion | None = None
 
     @property
     def is_wanted(self) -> bool:
@@ -241,6 +242,18 @@ class SecondOpinionStage:
         setup.stages.started("second")
         if setup.budget.tokens is None and setup.budget.cost is None:
             self._ask(request, context)
+
+    def resume(self, request: Request, recorded: SecondOpinion) -> None:
+        """Compare again with the second solution of a recorded opinion, because the time was up. No model is asked for
+        it.
+        """
+        self._setup.stages.started("second")
+        self._wanted, self._tests, self._recorded = True, recorded.tests, recorded
+
+        async def known() -> SecondSolution:
+            return read_second(recorded.code, request.outputs, may_add=request.earlier is not None)
+
+        self._writing = asyncio.create_task(known())
 
     def _ask(self, request: Request, context: str) -> asyncio.Task[SecondSolution]:
         setup = self._setup
@@ -294,7 +307,12 @@ class SecondOpinionStage:
             elif isinstance(error, TimeoutError):
                 what = "The comparison did not end in time."
                 self._was_cut.add("comparison")
-            self._without(what)
+                written = await self.written()
+                if written is not None and self._recorded is None:
+                    self._conclude(SecondOpinion(note=what, tests=self._tests, code=written.code, cut=True))
+                    what = ""
+            if what:
+                self._without(what)
         replayed = all(exchange.replayed for exchange in self._setup.second_conversation.exchanges)
         stages.finished("second", True, replayed=replayed)
         return verdict if fault is None else replace(verdict, failures=(*verdict.failures, fault))
@@ -332,7 +350,16 @@ class SecondOpinionStage:
         program = state.program()
         known = state.known_answers(program), state.known_answers(second_program(program, second))
         comparison = SolutionComparison(
-            setup.session, program, second, samples, values, state.varied, redaction, known, environment
+            setup.session,
+            program,
+            second,
+            samples,
+            values,
+            state.varied,
+            redaction,
+            known,
+            environment,
+            more_time=MORE_TIME if self._recorded is not None else 1,
         )
         outcome = await self._timed(comparison.run(stops_if_unmatched=True))
         if outcome.unmatched:
@@ -350,6 +377,7 @@ class SecondOpinionStage:
             parts=0 if any(one.name in (SMALL_PART, FEW_ROWS) for one in outcome.tried) else outcome.parts,
             not_compared=found.not_compared,
             tests=self._tests,
+            cut=outcome.ended == TIME_IS_UP and self._recorded is None,
         )
         if outcome.failed:
             note = f"Nothing was compared: {found.failed}."
@@ -361,6 +389,9 @@ class SecondOpinionStage:
         opinion = opinion.model_copy(update={"state": "differ" if differs else same, "differences": differences})
         if opinion.state == "agree":
             self.agreed = comparison, outcome.matched
+        if self._recorded is not None:
+            self._complete(opinion, self._recorded)
+            return None
         if outcome.smallest is None:
             readings = await self._read_otherwise(brief, second) if opinion.state == "agree" else None
             self._conclude(opinion.model_copy(update={"readings": readings or ()}))
@@ -377,6 +408,20 @@ class SecondOpinionStage:
         return await self._explained(
             state, opinion, _Difference(comparison, outcome.matched, sent, places), second, may_doubt=may_doubt
         )
+
+    def _complete(self, opinion: SecondOpinion, recorded: SecondOpinion) -> None:
+        """Give an opinion that completes a recorded one, with what a model has answered about that."""
+        if opinion.state == "differ" and not recorded.readings:
+            self._unanswered[READING] = None
+        answered = {
+            "model": recorded.model,
+            "smallest": recorded.smallest,
+            "derivation": recorded.derivation,
+            "confirms": recorded.confirms,
+            "readings": recorded.readings,
+            "stays": recorded.stays,
+        }
+        self._conclude(opinion.model_copy(update=answered))
 
     async def _read_otherwise(self, brief: Brief, second: SecondSolution) -> tuple[Reading, ...] | None:
         """What is read otherwise although the results agree, if the two name different choices."""

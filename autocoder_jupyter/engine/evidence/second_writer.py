@@ -11,7 +11,15 @@ from pydantic import BaseModel, Field
 
 from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.plan import meant_type
-from autocoder_jupyter.engine.prompt import FUNCTION, Brief, annotated, block, entry_problem, question, without_entry
+from autocoder_jupyter.engine.prompt import (
+    FUNCTION,
+    Brief,
+    block,
+    entry_problem,
+    given_signature,
+    question,
+    without_entry,
+)
 from autocoder_jupyter.equality.leniency import INDEPENDENT
 from autocoder_jupyter.equality.tables import flat, matched_columns
 from autocoder_jupyter.errors import UnusableAnswer
@@ -53,19 +61,12 @@ class SecondSolution:
 
 
 def second_messages(request: Request, inputs: Sequence[InputSpec], data_context: str) -> Messages:
-    """The question. It has the declared interface, but nothing from the plan: it is asked at the same time.
-
-    The inputs of a refined version have the order of its calls, in which one with a default may come first.
-    """
-    parameters = ", ".join(
-        f"{spec.name}: {annotated(spec)}" + ("" if spec.required else f" = {spec.default!r}")
-        for spec in sorted(inputs, key=lambda spec: not spec.required)
-    )
+    """The question. It has the declared interface, but nothing from the plan: it is asked at the same time."""
     declared = ", ".join(f'"{spec.name}": "{spec.written_type}"' for spec in request.outputs)
     outputs = f"OUTPUTS = {{{declared}}}" if declared else "OUTPUTS: none are declared, choose them"
     if declared and request.earlier is not None:
         outputs = f"OUTPUTS = {{{declared}, ...}}: these, and after them those that only the request adds, if any"
-    interface = f"{outputs}\n\ndef {FUNCTION}({parameters}): ..."
+    interface = f"{outputs}\n\n{given_signature(inputs)}"
     return question(request, data_context, block("interface", interface), _INSTRUCTIONS)
 
 

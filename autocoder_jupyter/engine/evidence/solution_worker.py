@@ -7,24 +7,23 @@ Many on other inputs share a process; a difference or an error there is checked 
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from autocoder_jupyter.concurrency.background import start_thread
+from autocoder_jupyter.engine.evidence.time_limit import TimeLimit
 from autocoder_jupyter.engine.sample_run import PROGRAM_FAILURES
-from autocoder_jupyter.errors import AutocodeError, SandboxError, SolutionError, was_killed
+from autocoder_jupyter.errors import AutocodeError, SandboxError, SandboxTimeout, SolutionError, was_killed
 from autocoder_jupyter.sandbox.host.packing import pack_arguments
 from autocoder_jupyter.sandbox.protocol import CallOutcome, CallSpec, Program, Worker
+from autocoder_jupyter.types.evidence import TIME_IS_UP
 
 T = TypeVar("T")
 
 LONGEST = 200
 """Characters of an error."""
-
-TIME_IS_UP = "the time was up"
 
 AT_ONCE = 40
 """The maximum number of inputs in one process of `SolutionWorker.get_ready`. If it ends, its answers are kept."""
@@ -79,7 +78,7 @@ class KnownAnswers:
         self._known: dict[Hashable, tuple[Mapping[str, Any], Future[Answer]]] = {}  # with the inputs, so that ids stay
         self._lock = threading.Lock()
 
-    def of(self, inputs: Mapping[str, Any], reuse: bool, deadline: float, answer: Callable[[], Answer]) -> Answer:
+    def of(self, inputs: Mapping[str, Any], reuse: bool, limit: TimeLimit, answer: Callable[[], Answer]) -> Answer:
         """The answer that is known, or the one that another thread is about to get, or a new one."""
         while True:
             known, mine = self._claimed(_key(inputs, reuse), inputs)
@@ -91,7 +90,7 @@ class KnownAnswers:
                     raise
                 mine.keep(found)
                 return found
-            if not wait([known], deadline - time.monotonic()).done:
+            if not wait([known], limit.clock_left).done:
                 raise SolutionStopped(TIME_IS_UP)
             if known.exception() is None:
                 return known.result()
@@ -131,33 +130,36 @@ class SolutionWorker:
     known: KnownAnswers = field(default_factory=KnownAnswers, compare=False)
 
     def on(
-        self, inputs: Mapping[str, Any], deadline: float, *, reuse: bool = False, seed: int = 0, kept: bool = False
+        self, inputs: Mapping[str, Any], limit: TimeLimit, *, reuse: bool = False, seed: int = 0, kept: bool = False
     ) -> Answer:
         """Its answer for these inputs.
 
         Raises:
-            TrialEnded: it did not answer in time, or its worker is gone.
+            SolutionStopped: it did not answer in time, or its worker is gone.
             SandboxError: the sandbox was lost for a reason outside of the program.
         """
         if kept:
-            return self.known.of(inputs, reuse, deadline, lambda: self.on(inputs, deadline, reuse=reuse, seed=seed))
-        left = max(0.0, deadline - time.monotonic())
-        if not left and self.worker.alive:  # a call of a worker that is gone says why it was stopped
+            return self.known.of(inputs, reuse, limit, lambda: self.on(inputs, limit, reuse=reuse, seed=seed))
+        if limit.is_over and self.worker.alive:  # a call of a worker that is gone says why it was stopped
             raise SolutionStopped(TIME_IS_UP)
+        spec = CallSpec(seed=seed, seconds=limit.clock_left, processor_seconds=limit.seconds_left, reuse=reuse)
         try:
-            return _answer(self.worker.call(self.program, inputs, CallSpec(seed=seed, seconds=left, reuse=reuse)))
+            with limit.counting(self.worker):
+                return _answer(self.worker.call(self.program, inputs, spec))
         except PROGRAM_FAILURES as error:
             if was_killed(error):
                 raise
+            if isinstance(error, SandboxTimeout) and limit.is_over:
+                raise SolutionStopped(TIME_IS_UP) from error
             if not self.worker.alive:
                 raise SolutionStopped(f"{self.label} was stopped ({_error_text(error)})") from error
             return _answer(error)
 
-    def running(self, program: Program, inputs: Mapping[str, Any], deadline: float) -> Answer:
+    def running(self, program: Program, inputs: Mapping[str, Any], limit: TimeLimit) -> Answer:
         """The answer of another program in its place, in the process of the last call of this program; see `on`."""
-        return replace(self, program=program).on(inputs, deadline, reuse=True)
+        return replace(self, program=program).on(inputs, limit, reuse=True)
 
-    def get_ready(self, many: Iterable[Mapping[str, Any]], deadline: float) -> None:
+    def get_ready(self, many: Iterable[Mapping[str, Any]], limit: TimeLimit) -> None:
         """Get answers that will be asked for, with `reuse` and `kept`: many in one process, which takes less time.
 
         An answer that this does not get is still asked for by `on`, so its errors are raised there.
@@ -165,16 +167,20 @@ class SolutionWorker:
         wanted = list(many)
         while wanted:
             claims, others = self.known.claimed(wanted)
-            self._get(claims, deadline)
-            wait([answer for _, answer in others], max(0.0, deadline - time.monotonic()))
+            self._get(claims, limit)
+            wait([answer for _, answer in others], limit.clock_left)
             # What somebody else has given up is got here.
             wanted = [inputs for inputs, answer in others if answer.done() and answer.exception() is not None]
 
-    def _get(self, claims: list[Claim], deadline: float) -> None:
+    def _get(self, claims: list[Claim], limit: TimeLimit) -> None:
         try:
-            while claims and (left := deadline - time.monotonic()) > 0:
-                packed = [pack_arguments(self.program, claim.inputs) for claim in claims[:AT_ONCE]]
-                outcomes = self.worker.batch(self.program, packed, left, seed=0, partly=True)
+            while claims and not limit.is_over:
+                clock, processor = limit.clock_left, limit.seconds_left
+                with limit.counting(self.worker):
+                    packed = [pack_arguments(self.program, claim.inputs) for claim in claims[:AT_ONCE]]
+                    outcomes = self.worker.batch(
+                        self.program, packed, clock, seed=0, partly=True, processor_seconds=processor
+                    )
                 for outcome in outcomes:
                     claims.pop(0).keep(_answer(outcome))
         except AutocodeError:
@@ -188,13 +194,13 @@ def answers_of_both(
     first: SolutionWorker,
     second: SolutionWorker,
     inputs: Mapping[str, Any],
-    deadline: float,
+    limit: TimeLimit,
     *,
     reuse: bool = False,
     kept: bool = False,
 ) -> tuple[Answer, Answer]:
     """The answers of two sides, which compute them at the same time."""
-    return both(first, second, lambda side: side.on(inputs, deadline, reuse=reuse, kept=kept))
+    return both(first, second, lambda side: side.on(inputs, limit, reuse=reuse, kept=kept))
 
 
 def both(first: SolutionWorker, second: SolutionWorker, do: Callable[[SolutionWorker], T]) -> tuple[T, T]:

@@ -7,7 +7,6 @@ nothing. A kind is only accepted if enough was compared, the sample among it.
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -42,7 +41,8 @@ from autocoder_jupyter.engine.evidence.pieces import (
     tied,
 )
 from autocoder_jupyter.engine.evidence.plants import planted, plants, spelled, with_rows_planted, words_in
-from autocoder_jupyter.engine.evidence.solution_worker import TIME_IS_UP, Answer, SolutionStopped, SolutionWorker
+from autocoder_jupyter.engine.evidence.solution_worker import Answer, SolutionStopped, SolutionWorker
+from autocoder_jupyter.engine.evidence.time_limit import TimeLimit
 from autocoder_jupyter.engine.evidence.variations import Variation, emptied, enlarged, taken, trimmed, zeroed
 from autocoder_jupyter.engine.evidence.ways import OUTPUT, BranchCondition, Way, watched, way_of
 from autocoder_jupyter.engine.sandbox_session import SandboxSession
@@ -51,14 +51,12 @@ from autocoder_jupyter.redaction.messages import Redaction
 from autocoder_jupyter.sandbox.protocol import Program, Worker
 from autocoder_jupyter.settings.parameters import suggestion
 from autocoder_jupyter.types import CheckOutcome, InputSpec
+from autocoder_jupyter.types.evidence import TIME_IS_UP
 from autocoder_jupyter.types.interface import DeclaredSplit, Split, SplitKind, demand
 from autocoder_jupyter.untrusted.visible import visible
 
 SECONDS = 120.0
 """Processor time that a check may take, here and in the function. What is not compared by then is not accepted."""
-
-PATIENCE = 10
-"""How many times as long it may take by the clock, on a machine that does other things too."""
 
 LEAST = 4
 """Comparisons without which no kind is accepted."""
@@ -84,8 +82,8 @@ MOST_PLANTED = 12
 MOST_TRIGGERS = 24
 """Planted values with which a condition has another outcome, that are compared with all others."""
 
-Ask = Callable[[Program, Mapping[str, Any], float], Answer]
-"""Calls a function: its program, inputs by name, and a deadline on the monotonic clock."""
+Ask = Callable[[Program, Mapping[str, Any], TimeLimit], Answer]
+"""Calls a function: its program, inputs by name, and the limit of the check."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +148,7 @@ class SplitCheck:
     Args:
         output: the name of the output that is compared; a table.
         inputs: the inputs by name, among them the sample of the table that is split.
-        seconds: processor time that it may take.
+        limit: what it may take.
         in_order: whether the rows of the answers must have the same order, where the pieces follow each other.
         on_try: is called with each way to split that is tried, in a few words.
     """
@@ -160,7 +158,7 @@ class SplitCheck:
     output: str
     inputs: Mapping[str, Any]
     table: str
-    seconds: float = SECONDS
+    limit: TimeLimit = field(default_factory=lambda: TimeLimit(SECONDS))
     in_order: bool = True
     on_try: Callable[[str], object] = lambda words: None
     _answers: dict[int, Answer] = field(default_factory=dict)
@@ -168,8 +166,6 @@ class SplitCheck:
     _conditions: Mapping[int, BranchCondition] = field(default_factory=dict)
     _code: str = ""
     _ways: _Ways = field(default_factory=_Ways)
-    _spent: list[float] = field(default_factory=lambda: [0.0])
-    _deadline: float = 0.0
     _rows: int = 0
     _ordered: bool | None = None
     _small: SplitCheck | None = None
@@ -177,7 +173,6 @@ class SplitCheck:
 
     def run(self, demanded: DeclaredSplit | None = None) -> Split:
         """The freest kind that holds."""
-        self._deadline = time.monotonic() + PATIENCE * self.seconds
         tables = {name: value for name, value in self.inputs.items() if isinstance(value, pd.DataFrame | pd.Series)}
         others = {name: value for name, value in self.inputs.items() if name not in tables}
         try:
@@ -223,14 +218,14 @@ class SplitCheck:
         return self._split(_Kind("whole"), comparisons, against, ordered=True)
 
     def on(
-        self, tables: Mapping[str, Any], demanded: DeclaredSplit, deadline: float, divisions: int | None = None
+        self, tables: Mapping[str, Any], demanded: DeclaredSplit, limit: TimeLimit, divisions: int | None = None
     ) -> str | None:
         """What speaks against a way to split on one input; "" if nothing does, None if nothing was compared.
 
         Raises:
-            TrialEnded: the time was up.
+            SolutionStopped: the time was up.
         """
-        self._variations, self._deadline = [Variation("", dict(tables))], deadline
+        self._variations, self.limit = [Variation("", dict(tables))], limit
         self._answers.clear()
         kind = _Kind(demanded.kind, demanded.keys)
         compared: str | None = None
@@ -406,7 +401,7 @@ class SplitCheck:
 
     def _differing(self, one: Answer, other: Answer) -> set[int]:
         """The conditions that had other outcomes, those of rows and groups too."""
-        first, second = (way_of(answer.values[OUTPUT])[0] for answer in (one, other))
+        first, second = (way_of(answer.values[OUTPUT]) for answer in (one, other))
         return {place for place in self._conditions if first.get(place, {}).keys() != second.get(place, {}).keys()}
 
     def _unproven(self) -> str:
@@ -558,18 +553,13 @@ class SplitCheck:
         return self._asked_of(self.program, tables)
 
     def _asked_of(self, program: Program, tables: Mapping[str, Any]) -> Answer:
-        if self._spent[0] >= self.seconds:
+        if self.limit.is_over:
             raise SolutionStopped(TIME_IS_UP)
-        started = time.thread_time()
-        answer = self.ask(program, {**self.inputs, **tables}, self._deadline)
-        self._spent[0] += time.thread_time() - started
-        if OUTPUT in answer.values:
-            self._spent[0] += way_of(answer.values[OUTPUT])[1]
-        return answer
+        return self.ask(program, {**self.inputs, **tables}, self.limit)
 
 
 def _way(answer: Answer) -> Way:
-    return way_of(answer.values[OUTPUT])[0] if OUTPUT in answer.values else {}
+    return way_of(answer.values[OUTPUT]) if OUTPUT in answer.values else {}
 
 
 def _is_name(table: pd.DataFrame, name: Any) -> bool:

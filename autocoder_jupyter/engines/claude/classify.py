@@ -1,194 +1,131 @@
 """The class of a tool call of an agent: safe, intercepted because it would run tests, or denied; and why.
 
-Each command of a line counts, wherever it stands, and the line gets the worst class. This informs the user, and tells
-the agent early what cannot work. It is not a security boundary: calls that are classed as safe run in a sandbox, where
-nothing that is denied here would succeed.
+This informs the user, and tells the agent early what cannot work. It is not a security boundary: safe calls run in a
+sandbox, where nothing that is denied here would succeed. So commands are found by where they stand in the text, each is
+looked up in a table, and what a program starts in other ways is not looked for.
 """
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from autocoder_jupyter.engines.claude.shell import (
-    DEEPEST,
-    EVALUATES_ITS_WORDS,
-    FILTERS,
-    GIT_IS_INERT,
-    GIT_REACHES_OUT,
-    HAS_A_PATTERN,
-    INERT,
-    INERT_MODULES,
-    KEYWORDS,
-    KNOWN,
-    LISTS_VARIABLES,
-    LOOKS_AT_PACKAGES,
-    NAMES_A_PROGRAM,
-    NAMES_WORDS,
-    NETWORK,
-    OTHERS_NOT_RUN,
-    PYTHON,
-    RUN_MODULES,
-    SAFE,
-    SAYS_WORDS,
-    SHELLS,
-    STARTS_COMMANDS,
-    TESTS,
-    TOO_LONG,
-    UNREAD,
-    VARIABLES,
-    WRAPPERS,
-    Command,
-    Judgement,
-    UnreadableCommand,
-    Word,
-    commands,
-    outside,
-    path_in_a_command,
-    runners_file,
-    unknown,
-    worst,
-)
 from autocoder_jupyter.sandbox.workspace.workspace import LONGEST_COMMAND, NotConfined, confined
-from autocoder_jupyter.untrusted.parsing import TooLong, parse
-
-# Python programs
-
-_STARTS_A_SHELL = re.compile(r"os\.(?:system|popen)|subprocess\.get(?:status)?output")
-_STARTS_A_COMMAND = re.compile(
-    r"subprocess\.(?:run|call|check_call|check_output|Popen)|os\.(?:exec|spawn|posix_spawn)\w*|pty\.spawn"
-    r"|asyncio\.(?:subprocess\.)?create_subprocess_\w+"
-)
-_STARTS_PROGRAMS = frozenset(("os", "subprocess", "pty"))
-_RUNS_TESTS = re.compile(r"_?pytest\.(?:main|console_main|config\.main)|unittest\.main|(?:\w+\.)*test_\w*")
-_RUNS_WHAT_IT_NAMES = re.compile(r"exec|runpy\.run_(?:module|path)|importlib\.import_module|__import__")
-_NAMES_OF_TESTS = frozenset(("pytest", "tests", "tests.py"))
-_REACHES_OUT = re.compile(
-    r"urllib\.request\.\w+|(?:requests|httpx)\.(?:get|post|put|patch|delete|head|request|Session|Client)"
-    r"|socket\.(?:socket|create_connection|getaddrinfo|gethostbyname)|http\.client\.HTTPS?Connection"
-    r"|(?:ftplib|smtplib|telnetlib|imaplib|poplib)\.\w+|aiohttp\.\w+|asyncio\.open_connection"
-)
-_ELSEWHERE = re.compile(r"~/\S+|/(?:etc|proc|sys|home|root|dev|var|usr|opt|mnt|srv|run|Users)/\S*")
-
-Shell = Callable[[str], Judgement]
-"""Classifies a shell command."""
+from autocoder_jupyter.types import ToolClass
+from autocoder_jupyter.untrusted.visible import visible
 
 
-def judge(source: str, shell: Shell) -> Judgement:
-    """Judge a module by its calls and names. One that does not parse is safe: it does nothing."""
-    try:
-        tree = parse(source)
-    except TooLong:
-        return TOO_LONG
-    except SyntaxError:
-        return SAFE
-    names = _imported(tree)
-    return worst(_of_node(node, names, shell) for node in ast.walk(tree))
+@dataclass(frozen=True)
+class Judgement:
+    """The class of a call with its reason, as text for the user and the agent."""
+
+    kind: ToolClass
+    reason: str
 
 
-def _of_node(node: ast.AST, names: dict[str, str], shell: Shell) -> Judgement:
-    if isinstance(node, ast.Call):
-        return _of_call(node, _name_of(node.func, names), shell)
-    if isinstance(node, ast.Import | ast.ImportFrom):
-        if isinstance(node, ast.ImportFrom) and node.module in _STARTS_PROGRAMS and node.names[0].name == "*":
-            return UNREAD
-        return TESTS if any(whole.partition(".")[0] == "tests" for _, whole in _of_import(node)) else SAFE
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return outside(node.value) if _ELSEWHERE.fullmatch(node.value) else runners_file(node.value)
-    return VARIABLES if _is_all_variables(node, names) else SAFE
-
-
-def _of_call(call: ast.Call, name: str, shell: Shell) -> Judgement:
-    if _RUNS_TESTS.fullmatch(name) or (_RUNS_WHAT_IT_NAMES.fullmatch(name) and _names_tests(call)):
-        return TESTS
-    if _REACHES_OUT.fullmatch(name):
-        return NETWORK
-    if name in ("dict", "print", "repr", "str", "list", "json.dumps") and call.args:
-        return worst(VARIABLES for value in call.args if _name_of(value, {}) == "os.environ")
-    if _STARTS_A_SHELL.fullmatch(name) or _STARTS_A_COMMAND.fullmatch(name):
-        text = _first_text(call)
-        return shell(text) if text else UNREAD
-    if name == "getattr" and call.args and _name_of(call.args[0], {}) in _STARTS_PROGRAMS:
-        return UNREAD
-    if name in ("exec", "eval") and (text := _first_text(call)):
-        return judge(text, shell)
-    return SAFE
-
-
-def _is_all_variables(node: ast.AST, names: dict[str, str]) -> bool:
-    """Whether code reads all environment variables at once, by iteration or by a method of the mapping."""
-    if isinstance(node, ast.For | ast.comprehension):
-        return _name_of(node.iter, names) == "os.environ"
-    if isinstance(node, ast.Attribute) and node.attr in ("items", "values", "keys", "copy"):
-        return _name_of(node.value, names) == "os.environ"
-    if isinstance(node, ast.FormattedValue | ast.Dict):
-        values = [node.value] if isinstance(node, ast.FormattedValue) else node.values
-        return any(_name_of(value, names) == "os.environ" for value in values)
-    return False
-
-
-def _first_text(call: ast.Call) -> str:
-    """The first argument as a command: a string, or a list of words. "" if it is not known; "'?'" for such a word."""
-    first = next(iter([*call.args, *(keyword.value for keyword in call.keywords)]), None)
-    if isinstance(first, ast.List | ast.Tuple):
-        return " ".join(_quoted(word) for word in first.elts)
-    return first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
-
-
-def _names_tests(call: ast.Call) -> bool:
-    return any(isinstance(node, ast.Constant) and node.value in _NAMES_OF_TESTS for node in ast.walk(call))
-
-
-def _quoted(word: ast.expr) -> str:
-    if isinstance(word, ast.Constant):
-        return "'" + str(word.value).replace("'", "'\\''") + "'"
-    return "python" if _name_of(word, {}) == "sys.executable" else "'?'"
-
-
-def _imported(tree: ast.Module) -> dict[str, str]:
-    """The imported objects by the names that a module gives them."""
-    imports = (node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom))
-    return {name: whole for node in imports for name, whole in _of_import(node) if name != whole}
-
-
-def _of_import(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
-    """The names that an import binds, with the full names of the objects."""
-    for alias in node.names:
-        if isinstance(node, ast.ImportFrom):
-            yield alias.asname or alias.name, f"{node.module}.{alias.name}"
-        else:
-            yield (alias.asname, alias.name) if alias.asname else (alias.name, alias.name)
-
-
-def _name_of(node: ast.expr | None, names: dict[str, str]) -> str:
-    """The full dotted name of an expression, with imports resolved; "" for anything else."""
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.insert(0, node.attr)
-        node = node.value
-    if isinstance(node, ast.Call) and _name_of(node.func, {}) == "__import__":
-        return ".".join([_first_text(node), *parts])
-    if not isinstance(node, ast.Name):
-        return ""
-    return ".".join([names.get(node.id, node.id), *parts])
-
-
-# Tool calls
-
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
-_RUN_LATER = re.compile(r"\$\{[^}]*@[PA]")
-"""An expansion that is read as a command."""
-
-_DURATION = re.compile(r"[\d.]+[smhd]?")
-_SURELY_A_PATH = re.compile(r"~/|/(?:etc|proc|sys|home|root|dev|var|usr|tmp)\b|\.\./|-|\w+=")
+OTHERS_NOT_RUN = "the other commands of the line are not run"
+_SAFE = Judgement("safe", "runs in the sandbox")
+_TESTS = Judgement("intercepted", "tests are run by the runner whose report counts")
+_NETWORK = Judgement("denied", "there is no network in the workspace")
+_PACKAGES = Judgement("denied", "packages are not installed by hand; name them in packages.txt, one a line")
+_RIGHTS = Judgement("denied", "nothing in the workspace needs the rights of another user")
+_VARIABLES = Judgement("denied", "environment variables are not shown")
+_UNREAD = Judgement("denied", "what it runs cannot be read from the command; write it into a file first")
+_TOO_LONG = Judgement("denied", "the program that it runs is too long to be read; split it")
 _LONGEST_SCRIPT = 50_000
 """The number of characters of a script that are read."""
 
+_DEEPEST = 8
+"""The maximum depth of commands within commands."""
+
+_RANK: dict[ToolClass, int] = {"safe": 0, "intercepted": 1, "denied": 2}
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+def _table(*rows: tuple[Judgement, str]) -> dict[str, Judgement]:
+    return {name: judgement for judgement, names in rows for name in _names(names)}
+
+
+_KNOWN = _table(
+    (_TESTS, "pytest py.test tox nox unittest _pytest"),
+    (
+        _NETWORK,
+        "curl wget nc ncat socat telnet ssh scp sftp rsync ftp ping dig nslookup gh aws gcloud gsutil az docker",
+    ),
+    (_NETWORK, "podman kubectl http.server"),
+    (
+        _PACKAGES,
+        "pip pip3 pipx uv uvx poetry pdm conda mamba apt apt-get dpkg yum dnf apk brew npm npx yarn pnpm cargo",
+    ),
+    (_PACKAGES, "gem go ensurepip"),
+    (_RIGHTS, "sudo su doas pkexec runuser chroot unshare nsenter mount umount systemctl service crontab"),
+    (_VARIABLES, "printenv"),
+    (_UNREAD, "vi vim nano emacs source . alias trap"),
+    (
+        _SAFE,
+        ": [ [[ awk base64 basename bc break cat cd chmod cksum clear cmp column comm continue cp cut date declare",
+    ),
+    (
+        _SAFE,
+        "df diff dir dirname du echo egrep exit export expr false fgrep file find fmt fold free gawk git grep gzip",
+    ),
+    (
+        _SAFE,
+        "gunzip head hexdump hostname id install join jobs jq kill let ln local ls md5sum mkdir mktemp mv nl nproc",
+    ),
+    (
+        _SAFE,
+        "od paste patch perl popd printf ps pushd pwd read readlink readonly realpath return rev rg rm rmdir sed seq",
+    ),
+    (_SAFE, "set sha256sum shift shuf sleep sort split sqlite3 stat strings tac tail tar tee test touch tr tree true"),
+    (_SAFE, "truncate type typeset uname unexpand uniq unset unzip wait wc which whoami xxd yes zcat zip"),
+    (_SAFE, "black flake8 isort mypy pyflakes pylint ruff"),
+)
+"""The class of a command by its name; of `python -m`, by the module's. Any other command is denied."""
+
+_KEYWORDS = _names("if then else elif fi do done while until ! { } time esac coproc function")
+_NAMES_WORDS = _names("for select case in")
+_WRAPPERS = _names("env timeout nice ionice stdbuf exec nohup setsid command builtin xargs")
+_SHELLS = _names("sh bash dash zsh ksh")
+_FILTERS = _names("cd echo tail head grep cat tee true : set")
+_LISTS_VARIABLES = _names("env set export declare typeset readonly")
+_SAYS_WORDS = _names("echo printf tr expr")
+_HAS_A_PROGRAM = _names("grep egrep fgrep rg sed awk gawk perl")
+_RUNNERS = _names(
+    "conftest.py pytest.ini .pytest.ini pytest.toml tox.ini setup.cfg pyproject.toml pytest.py _pytest pluggy.py "
+    "sitecustomize.py usercustomize.py .coveragerc"
+)
+"""Files that configure pytest and could change how tests run."""
+
+_PYTHON = re.compile(r"(?:python|pypy|ipython)[\d.]*")
+_IN_PYTHON = {
+    re.compile(
+        r"\bpytest\b.{0,80}\bmain\b|\bunittest\.main\b|(?:import|from) tests\b|\btest_\w+\(\)$", re.MULTILINE
+    ): _TESTS,
+    re.compile(r"""(?:system|run\w{0,20}|exec|open|import_module)\(.{0,80}["'](?:pytest|tests(?:\.py)?)["']"""): _TESTS,
+    re.compile(r"\b(?:urllib\.request|requests\.\w+\(|httpx|aiohttp|import socket|from socket)\b"): _NETWORK,
+    re.compile(r"\benviron\b(?!\[|\.get|\.setdefault)"): _VARIABLES,
+}
+_DOCUMENT = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
+_LITERAL = re.compile(r"""["']([^"'\n]+)["']""")
+_ELSEWHERE = re.compile(r"~/|/(?:etc|proc|sys|home|root|dev|var|usr|opt|mnt)/")
+_SUBSTITUTION = re.compile(r"[$<>]\(([^()]*)\)|`([^`]*)`")
+_FUNCTION = re.compile(r"\b(\w+)[ \t]*\([ \t]*\)|\bfunction[ \t]+(\w+)")
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
+_SECRET = re.compile(r"\$\{?!?\w*(?:KEY|TOKEN|SECRET|PASSW|CREDENTIAL)", re.IGNORECASE)
+_HOME = re.compile(r"\$\{?(?:HOME|OLDPWD|TMPDIR)\b")
+_SURELY_A_PATH = re.compile(r"~/|/(?:etc|proc|sys|home|root|dev|var|usr|tmp)\b|\.\./|-|\w+=")
+_HARMLESS_DEVICES = frozenset(("/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/zero"))
+
 
 def classify(tool: str, arguments: Mapping[str, object], files: Mapping[str, bytes]) -> Judgement:
-    """Classify one call."""
+    """Classify one call. `files` is the workspace before it."""
     if tool == "Bash":
         return classify_command(str(arguments.get("command") or ""), files)
     if tool not in ("Read", "Write", "Edit"):
@@ -198,225 +135,207 @@ def classify(tool: str, arguments: Mapping[str, object], files: Mapping[str, byt
     except NotConfined as error:
         return Judgement("denied", str(error))
     does = "reads in the workspace" if tool == "Read" else "writes in the workspace"
-    return worst([Judgement("safe", does), runners_file(path)])
+    return _worst([Judgement("safe", does), _runners_file(path)])
 
 
 def classify_command(text: str, files: Mapping[str, bytes] | None = None) -> Judgement:
-    """Classify a shell command; see `classify`."""
+    """Classify a shell command; the worst class of its commands counts."""
     if len(text) > LONGEST_COMMAND:
         return Judgement("denied", f"a command has {LONGEST_COMMAND:,} characters at most")
-    judge = _Judge(files or {})
-    judgement = judge.text(text)
-    if judgement == TESTS and judge.others:
-        return Judgement("intercepted", f"{TESTS.reason}; {OTHERS_NOT_RUN}")
+    line = _CommandLine(files or {})
+    try:
+        judgement = line.judge(text)
+    except ValueError as error:  # of shlex
+        return Judgement("denied", f"it cannot be read as a command: {error}")
+    if judgement == _TESTS and line.others:
+        return Judgement("intercepted", f"{_TESTS.reason}; {OTHERS_NOT_RUN}")
     return judgement
 
 
-class _Judge:
-    """Classifies the commands of one line, which may write a script and run it."""
+class _CommandLine:
+    """The commands of one line. `others` tells whether one of them does more than filter what the tests print."""
 
     def __init__(self, files: Mapping[str, bytes]) -> None:
         self.others = False
         self._files = files
-        self._written: dict[str, str] = {}
-        self._functions: set[str] = set()
-        self._depth = 0
+        self._room = 4 * _LONGEST_SCRIPT
+        self._functions = set[str]()
+        self._written = set[str]()
+        self._document: str | None = None
 
-    def text(self, text: str) -> Judgement:
-        """Classify a text as a shell reads it."""
-        if self._depth > DEEPEST:
-            return UNREAD
-        self._depth += 1
-        try:
-            return worst([self._command(command) for command in commands(text)])
-        except UnreadableCommand as error:
-            return Judgement("denied", f"it cannot be read as a command: {error}")
-        finally:
-            self._depth -= 1
+    def judge(self, text: str, depth: int = 0) -> Judgement:
+        self._room -= len(text)
+        if depth > _DEEPEST or self._room < 0:
+            return _UNREAD
+        text = self._without_documents(text.replace("\r\n", "\n").replace("\\\n", ""))
+        self._functions |= {one or other for one, other in _FUNCTION.findall(text)}
+        judgements = [self._command(*command, depth) for command in _commands(text)]
+        unquoted = re.sub(r"'[^']*'", "''", text)
+        inner = [one or other for one, other in _SUBSTITUTION.findall(unquoted)]
+        return _worst([*judgements, *(self.judge(one, depth + 1) for one in inner)])
 
-    def _command(self, command: Command) -> Judgement:
-        if command.document is not None:
-            self._written |= {file.text.removeprefix("./"): command.document for file in command.files}
-        targets = [path_in_a_command(file.text) for file in command.files]
-        self.others |= any(not file.text.startswith("/dev/") for file in command.files)
-        return worst([*targets, self._words(command.words, command)])
+    def _without_documents(self, text: str) -> str:
+        """Take the here-documents out of a text; the last one is kept as what a command of the line may run."""
+        kept, document, ends = list[str](), list[str](), list[str]()
+        for line in text.split("\n"):
+            if ends and line.lstrip("\t") != ends[0]:
+                document.append(line)
+            elif ends:
+                self._document, document = "\n".join(document), []
+                ends.pop(0)
+            else:
+                ends = [found[2] for found in _DOCUMENT.finditer(line)]
+                kept.append(_DOCUMENT.sub("", line))
+        if ends:
+            raise ValueError("a here-document without an end")
+        return "\n".join(kept)
 
-    def _words(self, words: Sequence[Word], command: Command) -> Judgement:
-        if any(_RUN_LATER.search(word.text) for word in words):
-            return UNREAD
-        while words and words[0].text in KEYWORDS and not words[0].computed:
-            words = words[1:]
-        if words and words[0].text in EVALUATES_ITS_WORDS and any(word.hides for word in words):
-            return UNREAD
-        if not words or words[0].text in NAMES_WORDS:
-            return SAFE
-        while words and _ASSIGNMENT.match(words[0].text):
-            if words[0].hides or NAMES_A_PROGRAM.match(words[0].text):
-                return UNREAD
-            words = words[1:]
-        if not words:
-            return SAFE
-        if words[0].computed:
-            return UNREAD
-        if command.defines:
-            self._functions.add(words[0].text)
-            return SAFE
-        path, arguments = words[0].text, words[1:]
-        name = PurePosixPath(path).name or path
-        if "/" in path and not re.fullmatch(r"/(?:usr/)?(?:local/)?s?bin/[^/]+", path):
-            return worst([path_in_a_command(path), self._script(path)])
-        if path == "function" and arguments:
-            self._functions.add(arguments[0].text)
-            return self._words(arguments[1:], command)
-        judgement = self._named(name, arguments, command)
-        self.others |= name not in FILTERS and judgement == SAFE
-        return judgement
+    def _command(self, words: list[str], targets: list[str], depth: int) -> Judgement:
+        paths = _worst(_path(target) for target in targets)
+        self._written |= {target.removeprefix("./") for target in targets}
+        self.others |= any(not target.startswith("/dev/") for target in targets)
+        start = 0
+        while start < len(words) and (words[start] in _KEYWORDS or _ASSIGNMENT.match(words[start])):
+            start += 2 if words[start] == "function" else 1
+        words = words[start:]
+        if not words or words[0] in _NAMES_WORDS:
+            return paths
+        name = PurePosixPath(words[0]).name
+        judgement = self._named(name, words[0], words[1:], depth)
+        self.others |= name not in _FILTERS and judgement == _SAFE
+        return _worst([judgement, paths, *_paths(name, words[1:])])
 
-    def _named(self, name: str, arguments: Sequence[Word], command: Command) -> Judgement:
-        texts = [word.text for word in arguments]
-        if any(NAMES_A_PROGRAM.match(word) for word in texts) and name in ("env", *LISTS_VARIABLES):
-            return UNREAD
-        if name in WRAPPERS:
-            return self._wrapped(name, arguments, command)
-        if name.startswith("pip") and {*texts[:1]} & LOOKS_AT_PACKAGES:
-            return SAFE
-        if name in KNOWN:
-            return worst([KNOWN[name], *_paths(name, arguments)])
-        if (name == "git" and GIT_REACHES_OUT & {*texts}) or (name, *texts[:1]) == ("openssl", "s_client"):
-            return NETWORK
-        if (name in LISTS_VARIABLES and {*texts} <= {"-p", "-x"}) or (name, *texts) == ("compgen", "-v"):
-            return VARIABLES
-        return worst([*_paths(name, arguments), self._started(name, texts, command)])
-
-    def _started(self, name: str, texts: list[str], command: Command) -> Judgement:
-        """Classify the program that a command starts because of its arguments or its input."""
-        if name in SHELLS:
-            return self._shell(texts, command)
-        if PYTHON.fullmatch(name):
-            return self._python(texts, command)
-        if name == "coverage":
-            return self._python(_after_options(texts), command)
+    def _named(self, name: str, path: str, arguments: list[str], depth: int) -> Judgement:
+        """Classify a command by its name, or by the command or program that it runs."""
+        if depth > _DEEPEST or path.startswith(("$", "`")) or any(sign in path for sign in "*?{"):
+            return _UNREAD
+        if name in _WRAPPERS and (rest := _wrapped(arguments)):
+            return _SAFE if arguments[0] in ("-v", "-V") else self._command(rest, [], depth + 1)
+        if name in _LISTS_VARIABLES and {*arguments} <= {"-p", "-x"}:
+            return _VARIABLES
         if name == "eval":
-            return self.text(" ".join(texts))
-        if name in ("source", ".") and texts:
-            return self._script(texts[0], shell=True)
-        if name == "trap" and texts:
-            return self.text(texts[0])
-        if name == "alias":
-            return worst([self.text(word.partition("=")[2]) for word in texts])
-        if name == "find":
-            return worst([self._words([*map(Word, part)], command) for part in _executed(texts)])
-        if name not in INERT:
-            return SAFE if name in self._functions else unknown(name)
-        if name == "git" and not GIT_IS_INERT.fullmatch(next(iter(texts), "help")):
-            return unknown(" ".join([name, *texts[:1]]))
-        pattern = STARTS_COMMANDS.get(name)
-        if pattern and any(pattern.search(text) for word in texts for text in (word, self._content(word) or "")):
-            return Judgement("denied", f"{name} starts other programs here; run them by themselves")
-        return SAFE
+            return self.judge(" ".join(arguments), depth + 1)
+        if name in _SHELLS:
+            program = _after(arguments, "c")
+            return self.judge(program, depth + 1) if program else self._script(arguments, depth)
+        if _PYTHON.fullmatch(name) or name == "coverage":
+            return self._python(arguments, depth)
+        if name == "git" and {*arguments} & {"clone", "fetch", "pull", "push", "submodule"}:
+            return _NETWORK
+        if name.startswith("pip") and {*arguments[:1]} & {"list", "show", "freeze", "check", "--version"}:
+            return _SAFE
+        if name == "find" and "-exec" in arguments:
+            return self._command(arguments[arguments.index("-exec") + 1 :], [], depth + 1)
+        if "/" in path and name not in _KNOWN:
+            return _worst([_path(path), self._script([path], depth)])
+        return _SAFE if name in self._functions else _KNOWN.get(name) or _unknown(name)
 
-    def _wrapped(self, name: str, arguments: Sequence[Word], command: Command) -> Judgement:
-        rest = list(arguments)
-        while rest and rest[0].text.startswith("-"):
-            option = rest.pop(0).text
-            if name == "command" and option in ("-v", "-V"):
-                return SAFE
-            if name == "env" and option in ("-S", "--split-string") and rest:
-                return self.text(" ".join(word.text for word in rest))
-            if option in WRAPPERS[name] and rest:
-                rest.pop(0)
-        while rest and name == "env" and _ASSIGNMENT.match(rest[0].text):
-            rest.pop(0)
-        if rest and name == "timeout" and _DURATION.fullmatch(rest[0].text):
-            rest.pop(0)
-        if not rest:
-            return VARIABLES if name == "env" else SAFE
-        piped = Command(document=command.document, piped=command.piped or name in ("xargs", "parallel"))
-        return self._words(rest, piped)
+    def _python(self, arguments: list[str], depth: int) -> Judgement:
+        if module := _after(arguments, "m"):
+            rest = arguments[arguments.index(module) + 1 :] if module in arguments else []
+            if module in ("cProfile", "pdb", "trace", "coverage"):
+                return self._named("python", "python", rest, depth + 1)
+            known = module if module in _KNOWN else module.partition(".")[0]
+            script = module.replace(".", "/") + ".py"
+            if known in _KNOWN or script not in self._files:
+                return self._named(known, known, rest, depth + 1) if known in _KNOWN else _SAFE
+            return self._script([script], depth, python=True)
+        program = _after(arguments, "c")
+        return self._source(program) if program else self._script(arguments, depth, python=True)
 
-    def _shell(self, texts: list[str], command: Command) -> Judgement:
-        for place, word in enumerate(texts):
-            if not word.startswith(("-", "+")):
-                return self._script(word, shell=True)
-            if word.startswith(("--rcfile", "--init-file")):
-                return UNREAD
-            if re.fullmatch(r"-\w*c", word):
-                return self.text(texts[place + 1]) if place + 1 < len(texts) else UNREAD
-            if word == "--version":
-                return SAFE
-        return UNREAD if command.document is None else self.text(command.document)
-
-    def _python(self, texts: list[str], command: Command) -> Judgement:
-        rest = list(texts)
-        while rest:
-            word = rest.pop(0)
-            if found := re.fullmatch(r"-[a-zA-Z]*?([cm])(.*)", word, re.DOTALL):
-                what = found[2] or (rest.pop(0) if rest else "")
-                return self._source(what) if found[1] == "c" else self._module(what, rest, command)
-            if word in ("-W", "-X") and rest:
-                rest.pop(0)
-            elif word in ("-V", "--version", "-h", "--help"):
-                return SAFE
-            elif word == "-" or not word.startswith("-"):
-                return self._from_input(command) if word == "-" else self._script(word)
-        return self._from_input(command)
-
-    def _module(self, name: str, rest: list[str], command: Command) -> Judgement:
-        top = name.partition(".")[0]
-        if top in ("pytest", "_pytest", "unittest", "tox", "nox"):
-            return TESTS
-        if top in ("pip", "ensurepip", "uv", "pipx", "conda"):
-            return self._named("pip" if top == "pip" else "uv", [*map(Word, rest)], command)
-        if name in ("http.server", "webbrowser", "smtpd", "ftplib", "telnetlib"):
-            return NETWORK
-        if top in RUN_MODULES:
-            return self._python(_after_options(rest), command)
-        if top in INERT_MODULES:
-            return SAFE
-        path = name.replace(".", "/")
-        return self._script(next((one for one in (f"{path}/__main__.py",) if one in self._files), f"{path}.py"))
-
-    def _from_input(self, command: Command) -> Judgement:
-        return UNREAD if command.document is None else self._source(command.document)
+    def _script(self, arguments: list[str], depth: int, *, python: bool = False) -> Judgement:
+        """Classify a file of the workspace, or a here-document, that is run."""
+        name = next((one.removeprefix("./") for one in arguments if not one.startswith("-") and "." in one), "")
+        source = self._files[name].decode("utf-8", "replace") if name in self._files else None
+        if name in self._written or (source is None and not name):
+            source = self._document
+        if source is None:
+            return _SAFE if {*arguments} & {"-V", "--version", "-h", "--help"} else _UNREAD
+        if len(source) > _LONGEST_SCRIPT:
+            return _TOO_LONG
+        is_shell = re.match(r"#!.*sh\b", source) or not (python or name.endswith(".py"))
+        return self.judge(source, depth + 1) if is_shell else self._source(source)
 
     def _source(self, source: str) -> Judgement:
-        return judge(source, self.text)
-
-    def _script(self, path: str, *, shell: bool = False) -> Judgement:
-        """Classify a file of the workspace that is run."""
-        path = path.removeprefix("./")
-        if path not in self._written and len(self._files.get(path, b"")) > _LONGEST_SCRIPT:
-            return TOO_LONG
-        content = self._content(path)
-        if content is None:
-            return UNREAD  # missing, or made on this line
-        if shell or re.match(r"#!.*\b(?:ba|da|z)?sh\b", content):
-            return self.text(content)
-        return self._source(content)
-
-    def _content(self, path: str) -> str | None:
-        if path in self._written or path not in self._files:
-            return self._written.get(path)
-        return self._files[path].decode("utf-8", "replace")
+        """Classify a Python program by what stands in it."""
+        literals = [one for one in _LITERAL.findall(source) if _ELSEWHERE.match(one) or one in _RUNNERS]
+        named = [judgement for pattern, judgement in _IN_PYTHON.items() if pattern.search(source)]
+        return _worst([*named, *map(_path, literals)])
 
 
-def _after_options(texts: list[str]) -> list[str]:
-    """The module or the first script that a profiler or debugger runs."""
-    return texts[texts.index("-m") :] if "-m" in texts else [word for word in texts if word.endswith(".py")]
+def _commands(text: str) -> Iterator[tuple[list[str], list[str]]]:
+    """The simple commands of a text: the words of each, and the files that it is redirected from or to."""
+    reader = shlex.shlex(text, posix=True, punctuation_chars=";&|()<>\n`")
+    reader.whitespace, reader.whitespace_split = " \t", True
+    words, targets, redirect = list[str](), list[str](), ""
+    for word in reader:
+        if not word or set(word) - set(";&|()<>\n`"):
+            if not redirect:
+                words.append(word)
+            elif not ("&" in redirect and word.isdigit()):
+                targets.append(word)
+            redirect = ""
+        elif "(" not in word and ("<" in word or ">" in word):
+            redirect = word
+        else:
+            yield words, targets
+            words, targets, redirect = [], [], ""
+    yield words, targets
 
 
-def _executed(texts: list[str]) -> Iterator[list[str]]:
-    """The commands that `find` runs."""
-    for place, word in enumerate(texts):
-        if word in ("-exec", "-execdir", "-ok", "-okdir"):
-            rest = texts[place + 1 :]
-            yield rest[: next((end for end, one in enumerate(rest) if one in (";", "+")), len(rest))]
+def _wrapped(arguments: list[str]) -> list[str]:
+    """The command that a wrapper such as `timeout -k 5 60` runs: from the first known name, or after the options."""
+    found = [place for place, word in enumerate(arguments) if word in _KNOWN or _PYTHON.fullmatch(word)]
+    found += [
+        place
+        for place, word in enumerate(arguments)
+        if not (word.startswith("-") or _ASSIGNMENT.match(word) or re.fullmatch(r"[\d.]+[smhd]?", word))
+    ]
+    return arguments[found[0] :] if found else []
 
 
-def _paths(name: str, arguments: Sequence[Word]) -> Iterator[Judgement]:
-    """The class of each argument that may be a path."""
+def _after(arguments: list[str], letter: str) -> str:
+    """The value of an option such as `-c`, which may stand behind others (`-lc`) or before its value (`-mpytest`)."""
+    for place, word in enumerate(arguments):
+        if found := re.fullmatch(rf"-[A-Za-z]*?{letter}(.*)", word, re.DOTALL):
+            return found[1] or "".join(arguments[place + 1 : place + 2])
+        if not word.startswith("-") and word.endswith(".py"):
+            break
+    return ""
+
+
+def _paths(name: str, arguments: list[str]) -> Iterator[Judgement]:
     for word in arguments:
-        found = path_in_a_command(word.text)
-        is_a_path = name not in SAYS_WORDS and (name not in HAS_A_PATTERN or _SURELY_A_PATH.match(word.text))
-        if is_a_path or found == VARIABLES:
+        found = _path(word)
+        is_a_path = name not in _SAYS_WORDS and (name not in _HAS_A_PROGRAM or _SURELY_A_PATH.match(word))
+        if (is_a_path and " " not in word) or found == _VARIABLES:
             yield found
+
+
+def _path(word: str) -> Judgement:
+    """Judge a word that may be a path."""
+    path = word.partition("=")[2] or word if word.startswith("-") or _ASSIGNMENT.match(word) else word
+    if "/dev/tcp/" in path or "/dev/udp/" in path or "://" in path:
+        return _NETWORK
+    if _SECRET.search(path):
+        return _VARIABLES
+    leads_out = path.startswith(("/", "~")) or ".." in PurePosixPath(path).parts or _HOME.search(path)
+    if leads_out and path not in _HARMLESS_DEVICES:
+        return Judgement("denied", f"{visible(path[:100])} is outside of the workspace; paths are relative to it")
+    return _runners_file(path)
+
+
+def _runners_file(path: str) -> Judgement:
+    """Judge a file by its name: denied if it would change how tests are run."""
+    name = next((part for part in PurePosixPath(path).parts if part in _RUNNERS), "")
+    name = name or (PurePosixPath(path).name if path.endswith(".pth") else "")
+    return Judgement("denied", f"{visible(name)} would change how tests are run") if name else _SAFE
+
+
+def _unknown(name: str) -> Judgement:
+    return Judgement("denied", f"{visible(name[:100])} is not known here, and could start other programs; use Python")
+
+
+def _worst(judgements: Iterable[Judgement]) -> Judgement:
+    """The worst of several; the first of equally bad ones."""
+    return max(judgements, key=lambda one: _RANK[one.kind], default=_SAFE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from autocoder_jupyter.engine.generation import GenerationState
-from autocoder_jupyter.engine.prompt import approach_text, code_rules, how_it_comes_back
+from autocoder_jupyter.engine.prompt import code_rules, how_it_comes_back
 from autocoder_jupyter.engine.repair import failures_text
 from autocoder_jupyter.types import TestFailure
 
@@ -89,7 +89,7 @@ def first_question(
         decided=_DECIDED if tested else _DECIDED_WITHOUT,
     )
     notes = [code_rules(plan), how_it_comes_back(plan) if figure else "", setup.config.system_prompt or ""]
-    parts = [approach_text(plan), *notes, part, begun]
+    parts = [*notes, part, begun]
     system, *rest = state.brief.question(*parts)
     return system["content"], "\n\n".join(message["content"] for message in rest)
 

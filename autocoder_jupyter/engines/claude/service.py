@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from autocoder_jupyter.concurrency.background import Pauses, call_blocking
 from autocoder_jupyter.engines.claude import wire
 from autocoder_jupyter.errors import InvalidRequest, ModelError
-from autocoder_jupyter.models import catalogue, preflight
+from autocoder_jupyter.models import catalogue, keys, preflight
 from autocoder_jupyter.models import response as model_response
 from autocoder_jupyter.models.faults import NoAnswer, Silent, TransientFault, WebPage, classify_error
 from autocoder_jupyter.models.protocol import AnswerLimits, ModelConfig
@@ -96,12 +96,15 @@ class Service:
 
     def require_reachable(self) -> None:
         """Check that there is a key, and that something listens at the address. Blocks."""
+        preflight.recall_key(self.config)
         preflight.check(self.config)
 
     def _key_headers(self) -> dict[str, str]:
         config = self.config
         if given := config.params.get("api_key"):
             return {"x-api-key": str(given)}
+        if key := keys.typed(config):
+            return {"x-api-key": key}
         if config.api_key:
             return {"x-api-key": preflight.named_key(config)}
         if key := os.environ.get("ANTHROPIC_API_KEY", "").strip():

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from autocoder_jupyter.engine.generation import GenerationSetup
-from autocoder_jupyter.engines.claude.classify import classify
+from autocoder_jupyter.engines.claude.classify import OTHERS_NOT_RUN, classify
 from autocoder_jupyter.engines.claude.session import AgentTool
-from autocoder_jupyter.engines.claude.shell import OTHERS_NOT_RUN
 from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.run.events import ToolCalled, ToolEnded
 from autocoder_jupyter.sandbox.workspace.workspace import DEFAULT_SECONDS, LONGEST_OBSERVATION, Observation, Workspace

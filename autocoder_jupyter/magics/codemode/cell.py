@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.display.live import LiveCard
-from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.errors import InvalidRequest, WrittenLater
 from autocoder_jupyter.jobs.code_job import CodeJob, CodeModeResult, CodeRequest, EarlierRun, agent_of, load_record
 from autocoder_jupyter.magics.cell import NO_ANSWER, show_job, wait_for, waits
 from autocoder_jupyter.magics.codemode.reading import ToolOption
@@ -93,7 +94,10 @@ def conversations(notebook: Notebook) -> list[str]:
     """The conversations that `--continue` can name: those of this kernel, and the recorded ones."""
     held = [name for name, value in notebook.namespace.items() if is_code_result(value) and not name.startswith("_")]
     root = notebook.journal_root
-    recorded = (name for name in Folder(root.parent).names(root.name) if load_record(root, name) is not None)
+    recorded = []
+    for name in Folder(root.parent).names(root.name):
+        with contextlib.suppress(WrittenLater):
+            recorded += [name] if load_record(root, name) is not None else []
     return list(dict.fromkeys([*held, *recorded]))
 
 

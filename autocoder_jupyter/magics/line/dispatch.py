@@ -10,13 +10,11 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.jobs.code_job import CodeJob, CodeRecord, load_record
 from autocoder_jupyter.magics.codemode.cell import launch_code, read_sent_messages, retried, state_of
 from autocoder_jupyter.magics.command import Arguments, read_arguments, split_words, straight
-from autocoder_jupyter.magics.line import SUBCOMMANDS, Subcommand
-from autocoder_jupyter.magics.line.jobs import cancel, wait
+from autocoder_jupyter.magics.line import FORMER, SUBCOMMANDS, Subcommand
 from autocoder_jupyter.magics.line.results import show_timeline
 from autocoder_jupyter.magics.notebook import (
     Notebook,
     find_job,
-    find_waiting,
     is_answer,
     is_code_result,
     versions_of,
@@ -28,8 +26,8 @@ from autocoder_jupyter.view import markup
 
 def run_line(notebook: Notebook, line: str) -> None:
     """Run a line. Without a subcommand it is `status`."""
-    words = split_words(straight(line)) or ["status"]
-    name = "help" if words[0] in ("-h", "--help") else words[0]
+    words = _in_current_words(notebook, split_words(straight(line)) or ["status"])
+    name = "help" if words[0] in ("-h", "--help", "?") else words[0]
     command = SUBCOMMANDS.get(name)
     if command is None:
         hint = suggestion(name, SUBCOMMANDS)
@@ -39,28 +37,45 @@ def run_line(notebook: Notebook, line: str) -> None:
     arguments = read_arguments(words[1:], {flag: option for option in command.options for flag in option.flags})
     if not command.least <= len(arguments.positional) <= command.most:
         raise InvalidRequest(f"Write %autocode {command.name} {command.usage}".rstrip() + ".", why=_why(command))
+    function = None
     if command.takes_name and arguments.positional and is_answer(notebook, arguments.positional[0]):
-        function = _for_answer(command, arguments.positional[0])
-    else:
+        _require_for_answers(command, arguments.positional[0])
+        function = HANDLERS.get(command.name)
+    if function is None:
         module = importlib.import_module(f"autocoder_jupyter.magics.line.{command.module}")
         function = getattr(module, command.name)
     function(notebook, arguments)
+
+
+def _in_current_words(notebook: Notebook, words: list[str]) -> list[str]:
+    """The words of a line, with the current spelling of a former subcommand; a hint names that once in a kernel."""
+    former, *rest = words
+    if former not in FORMER:
+        return words
+    place = next((index for index, word in enumerate(rest) if not word.startswith("-")), len(rest))
+    name, behind = rest[place : place + 1], rest[:place] + rest[place + 1 :]
+    if former == "approve" and name and behind in ([], ["--always"]):  # it named nothing
+        job = notebook.jobs.current(name[0])
+        behind = [*(job.tracker.run.consent if job is not None else ()), *behind]
+    notebook.print_hints(
+        [f"%autocode {former} is now %autocode {FORMER[former]}. The old spelling works for one more release."]
+    )
+    written = {"NAME": name, "…": behind}
+    return [each for word in FORMER[former].split() for each in written.get(word, [word])]
 
 
 def _why(command: Subcommand) -> str:
     return f"Purpose: {command.help}."
 
 
-def _for_answer(command: Subcommand, name: str) -> Callable[[Notebook, Arguments], None]:
-    """The function that implements a subcommand for an answer of `--mode tools`."""
+def _require_for_answers(command: Subcommand, name: str) -> None:
+    """Refuse a subcommand that does not apply to answers of `--mode tools`."""
     if "tools" not in command.modes:
         raise InvalidRequest(
             f"%autocode {command.name} does not apply to {name}, which is an answer of --mode tools.",
             why=f"It is only for functions: {command.help}.",
             hint=f"%autocode show {name} shows what it is.",
         )
-
-    return HANDLERS[command.name]
 
 
 # Subcommands for answers of `--mode tools`, where they differ from those for functions
@@ -76,8 +91,11 @@ def show(notebook: Notebook, arguments: Arguments) -> None:
         if arguments.given.get(part):
             raise InvalidRequest(
                 f"--{part} does not apply to {name}: it is an answer of --mode tools.",
-                hint="Without any, all is shown; --code shows the code, --timeline the time of each step.",
+                hint="Without any, all is shown; --code, --timeline and --sent show a part.",
             )
+    if arguments.given.get("sent"):
+        _show_sent(notebook, name)
+        return
     result = notebook.namespace.get(name)
     if not is_code_result(result):
         job = notebook.jobs.current(name)
@@ -116,30 +134,8 @@ def retry(notebook: Notebook, arguments: Arguments) -> None:
     launch_code(notebook, retried(job.request), notebook.settings())
 
 
-def approve(notebook: Notebook, arguments: Arguments) -> None:
-    """Allow the waiting call, or all calls of that tool."""
-    name, *words = arguments.positional
-    if words:
-        raise InvalidRequest(f"{name} is not waiting for packages.", hint=f"Write %autocode approve {name}.")
-    job, waiting = find_waiting(notebook, name)
-    if isinstance(job, CodeJob) and arguments.given.get("always"):
-        job.approve(always=True)
-        print(f"{name} may call {waiting[0].partition('(')[0]} without asking until it is done.")
-    else:
-        job.approve()
-        print(markup.plain(f"{name} may call {waiting[0]}."))
-
-
-def decline(notebook: Notebook, arguments: Arguments) -> None:
-    """Decline the waiting call. The code gets an error."""
-    job, waiting = find_waiting(notebook, arguments.positional[0])
-    job.decline()
-    print(markup.plain(f"{job.name} may not call {waiting[0]}."))
-
-
-def preview(notebook: Notebook, arguments: Arguments) -> None:
+def _show_sent(notebook: Notebook, name: str) -> None:
     """Show the last request that the run sent to the model."""
-    name = arguments.positional[0]
     job = find_job(notebook, name)
     sent = read_sent_messages(notebook.journal_root, job) if isinstance(job, CodeJob) else ""
     if not sent:
@@ -168,11 +164,13 @@ def _rows(messages: tuple[dict[str, str], ...]) -> Iterator[tuple[str, str, str]
         yield str(number), who[message["role"]], text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 
-def remove(notebook: Notebook, arguments: Arguments) -> None:
+def versions(notebook: Notebook, arguments: Arguments) -> None:
     """Remove the record of a conversation from disk."""
     name, *words = arguments.positional
-    if words or not arguments.given.get("all"):
-        raise InvalidRequest(f"{name} has no versions.", hint=f"%autocode remove {name} --all removes its record.")
+    if words != ["remove"] or not arguments.given.get("all"):
+        raise InvalidRequest(
+            f"{name} has no versions.", hint=f"%autocode versions {name} remove --all removes its record."
+        )
     require_idle(notebook, name)
     record = load_record(notebook.journal_root, name)
     versions_of(notebook, name).remove_all()
@@ -189,6 +187,6 @@ def _record(notebook: Notebook, name: str) -> CodeRecord:
 
 
 HANDLERS: dict[str, Callable[[Notebook, Arguments], None]] = {
-    function.__name__: function for function in (show, cancel, wait, retry, approve, decline, preview, history, remove)
+    function.__name__: function for function in (show, retry, history, versions)
 }
-"""The functions by the name of their subcommand."""
+"""The functions by the name of their subcommand, where they differ from those for functions."""

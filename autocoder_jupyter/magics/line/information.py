@@ -11,11 +11,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from autocoder_jupyter import errors
 from autocoder_jupyter.errors import AutocodeError, InvalidRequest
 from autocoder_jupyter.magics.command import Arguments
 from autocoder_jupyter.magics.doctor import examine, shown
-from autocoder_jupyter.magics.help import help_text, subcommand_help
-from autocoder_jupyter.magics.line import SUBCOMMANDS
+from autocoder_jupyter.magics.help import full_help, help_text, subcommand_help
+from autocoder_jupyter.magics.line import FORMER, SUBCOMMANDS
 from autocoder_jupyter.magics.notebook import Notebook, versions_of
 from autocoder_jupyter.magics.options import SETTINGS
 from autocoder_jupyter.magics.permissions import FolderPermissions, collected, permission_rows
@@ -340,7 +341,7 @@ def _asked(notebook: Notebook, config: AgentConfig, count: int) -> tuple[float |
     return (None, int(amount)) if price is None else (amount, None)
 
 
-# Models, doctor, settings, help
+# Models, what `%autocode setup` shows, help
 
 
 def models(notebook: Notebook, arguments: Arguments) -> None:
@@ -362,12 +363,12 @@ def models(notebook: Notebook, arguments: Arguments) -> None:
     notebook.show(markup.code("\n".join(names)), markup.plain("\n".join(names)))
 
 
-def doctor(notebook: Notebook, arguments: Arguments) -> None:
+def show_check(notebook: Notebook) -> None:
     """Show which sandbox and model will be used, and why."""
     notebook.show(*shown(examine(notebook.settings())))
 
 
-def config(notebook: Notebook, arguments: Arguments) -> None:
+def show_settings(notebook: Notebook) -> None:
     """Show every setting with its value and where the value comes from."""
     settings = notebook.settings()
     refused = notebook.traits.refused
@@ -387,15 +388,19 @@ def config(notebook: Notebook, arguments: Arguments) -> None:
 
 
 def help(notebook: Notebook, arguments: Arguments) -> None:
-    """Show all options and subcommands, or one subcommand."""
-    if not arguments.positional:
-        print(help_text())
+    """Show what is used most, all options and subcommands, one subcommand, or what an error means."""
+    name = arguments.positional[0].removeprefix("%autocode").strip() if arguments.positional else ""
+    if name in ("", "all"):
+        print(full_help() if name else help_text())
         return
-    name = arguments.positional[0].removeprefix("%autocode").strip()
-    command = SUBCOMMANDS.get(name)
-    if command is None:
-        raise InvalidRequest(f"There is no %autocode {name}.", hint=suggestion(name, SUBCOMMANDS))
-    print(subcommand_help(command))
+    command = SUBCOMMANDS.get(FORMER[name].split()[0] if name in FORMER else name)
+    if name in errors.kinds():
+        print(errors.explanation(name))
+    elif command is not None:
+        print(subcommand_help(command))
+    else:
+        hint = suggestion(name, (*SUBCOMMANDS, *errors.kinds()))
+        raise InvalidRequest(f"There is no help about {visible(name)!r}.", hint=hint)
 
 
 def _shown(value: object) -> str:

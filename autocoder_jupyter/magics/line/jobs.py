@@ -1,4 +1,4 @@
-"""Subcommands that show and control jobs, run them again, and show what they sent."""
+"""Subcommands that show and control jobs, and run them again."""
 
 from __future__ import annotations
 
@@ -11,19 +11,16 @@ from autocoder_jupyter.display.live import status_line
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.jobs.code_job import load_record
 from autocoder_jupyter.magics import own_tests as retesting
-from autocoder_jupyter.magics.cell import launch, read_sent, refuse_to_shadow, waits
+from autocoder_jupyter.magics.cell import launch, refuse_to_shadow, waits
 from autocoder_jupyter.magics.command import Arguments
 from autocoder_jupyter.magics.notebook import (
     Notebook,
     NotebookJob,
     find_job,
-    find_result,
-    find_waiting,
     is_running_elsewhere,
     last_run,
     versions_of,
 )
-from autocoder_jupyter.magics.progress import ask_at_prompt, read_answers
 from autocoder_jupyter.magics.references import named_samples
 from autocoder_jupyter.magics.versions import VersionManager
 from autocoder_jupyter.request import Backend
@@ -50,40 +47,53 @@ def status(notebook: Notebook, arguments: Arguments) -> None:
 
 
 def _recorded(notebook: Notebook, known: Collection[str]) -> Iterator[tuple[str, str, str, str]]:
-    """Rows for names that are only on disk: the interrupted run of each, and its current version."""
-    from autocoder_jupyter.run.events import state_words
-    from autocoder_jupyter.versions.verification import shown
-
+    """Rows for names that are only on disk."""
     root = notebook.journal_root
     for name in Folder(root.parent).names(root.name):
         if name in known or not is_input_name(name):
             continue
-        if (answered := load_record(root, name)) is not None:
-            yield name, answered.state.replace("_", " "), "an answer; run its cell, or --continue it", ""
-            continue
-        if unanswered := [run for run in Folder(root / name).names("") if run.startswith(PREFIX)]:
-            what = "an answer of --mode tools; run its cell again, recorded answers are used"
-            yield name, "interrupted", what, unanswered[-1]
-        versions = versions_of(notebook, name)
-        if interrupted := versions.interrupted():
-            if is_running_elsewhere(notebook, name, interrupted[-1]):
-                yield name, "running", "in another kernel", interrupted[-1]
-            else:
-                yield name, "interrupted", f"%autocode retry {name} continues it", interrupted[-1]
-        if (counting := versions.last_good()) is not None:
-            number = f"{counting.number}{', by backend claude' if counting.report.trace else ''}"
-            state = shown(versions, counting)[0]
-            way = "calls it" if state == "ready" else "calls it, and .verify() of that tests it here"
-            words = f'version {number}; autocoder_jupyter.load("{name}") {way}'
-            yield name, state_words(state), _with_lost(notebook, name, words), counting.id
-        elif not interrupted and (finished := versions.all()):
-            error = shown(versions, finished[-1])[1].error or ""
-            yield name, "failed", markup.clipped(error, 100), finished[-1].id
+        try:
+            yield from _recorded_as(notebook, name)
+        except InvalidRequest as error:
+            yield name, "not readable", error.what, ""
+
+
+def _recorded_as(notebook: Notebook, name: str) -> Iterator[tuple[str, str, str, str]]:
+    """The rows of a name: its interrupted run, and its current version."""
+    from autocoder_jupyter.run.events import state_words
+    from autocoder_jupyter.versions.verification import shown
+
+    root = notebook.journal_root
+    if (answered := load_record(root, name)) is not None:
+        yield name, answered.state.replace("_", " "), "an answer; run its cell, or --continue it", ""
+        return
+    if unanswered := [run for run in Folder(root / name).names("") if run.startswith(PREFIX)]:
+        what = "an answer of --mode tools; run its cell again, recorded answers are used"
+        yield name, "interrupted", what, unanswered[-1]
+    versions = versions_of(notebook, name)
+    if interrupted := versions.interrupted():
+        if is_running_elsewhere(notebook, name, interrupted[-1]):
+            yield name, "running", "in another kernel", interrupted[-1]
+        else:
+            yield name, "interrupted", f"%autocode retry {name} continues it", interrupted[-1]
+    if (counting := versions.last_good()) is not None:
+        number = f"{counting.number}{', by backend claude' if counting.report.trace else ''}"
+        state = shown(versions, counting)[0]
+        way = "calls it" if state == "ready" else "calls it, and .verify() of that tests it here"
+        words = f'version {number}; autocoder_jupyter.load("{name}") {way}'
+        yield name, state_words(state), _with_lost(notebook, name, words), counting.id
+    elif not interrupted and (finished := versions.all()):
+        error = shown(versions, finished[-1])[1].error or ""
+        yield name, "failed", markup.clipped(error, 100), finished[-1].id
 
 
 def _with_lost(notebook: Notebook, name: str, words: str) -> str:
     """The words, and which edits are not in what runs."""
-    return "; ".join(filter(None, (words, *words_of_lost(versions_of(notebook, name)).values())))
+    try:
+        lost = tuple(words_of_lost(versions_of(notebook, name)).values())
+    except InvalidRequest as error:
+        lost = (error.what,)
+    return "; ".join(filter(None, (words, *lost)))
 
 
 def cancel(notebook: Notebook, arguments: Arguments) -> None:
@@ -164,42 +174,6 @@ def _begun(versions: Versions, run: str) -> Version:
     return Version(run, 0, report)
 
 
-def approve(notebook: Notebook, arguments: Arguments) -> None:
-    """Approve what a job waits for. Package names, if given, must be exactly those that it waits for."""
-    if arguments.given.get("always"):
-        raise InvalidRequest("--always is for calls of tools.", hint="-p in the cell installs without asking.")
-    job, packages = find_waiting(notebook, arguments.positional[0])
-    given = {word.strip(",") for word in arguments.positional[1:]} - {""}
-    if given and given != set(packages):
-        raise InvalidRequest(
-            f"{job.name} waits for {', '.join(packages)}, not for {', '.join(sorted(given))}.",
-            hint=f"%autocode approve {job.name} allows exactly that; -p in the cell gives more.",
-        )
-    job.approve()
-    print(f"{job.name} may install {', '.join(packages)}.")
-
-
-def decline(notebook: Notebook, arguments: Arguments) -> None:
-    """Decline what a job waits for."""
-    job, packages = find_waiting(notebook, arguments.positional[0])
-    job.decline()
-    print(f"{job.name} continues without {', '.join(packages)}.")
-
-
-def answer(notebook: Notebook, arguments: Arguments) -> None:
-    """Answer the questions of a plan. Without answers, the user is asked one question after the other."""
-    name, *words = arguments.positional
-    job = find_job(notebook, name)
-    questions = job.pending_questions
-    if questions is None:
-        raise InvalidRequest(f"{name} has no questions; it is {job.state.replace('_', ' ')}.")
-    if not words and not notebook.is_headless:
-        ask_at_prompt(job)
-        return
-    job.answer(read_answers(questions, words))
-    print(f"{name} continues with your answers.")
-
-
 def _doing(job: NotebookJob) -> str:
     doing = status_line(job.tracker.run).removeprefix(f"{job.name}  ")
     return doing.partition(" · ")[2] if job.done else doing  # the next column has the state
@@ -209,9 +183,10 @@ def _doing(job: NotebookJob) -> str:
 
 
 def retest(notebook: Notebook, arguments: Arguments) -> None:
-    """Test code and tests as they are on disk now. No model is asked."""
+    """Test code and tests as they are in the editor of a page, or on disk now. No model is asked."""
     name, *data = arguments.positional
-    retesting.retest(notebook, name, passed=named_samples(data, notebook.namespace))
+    code, tests = notebook.edits.pop(name, (None, None))
+    retesting.retest(notebook, name, code, tests, passed=named_samples(data, notebook.namespace))
 
 
 def take(notebook: Notebook, arguments: Arguments) -> None:
@@ -219,20 +194,3 @@ def take(notebook: Notebook, arguments: Arguments) -> None:
     name, word, *data = arguments.positional
     code, tests = VersionManager(notebook, name).with_edit(word)
     retesting.retest(notebook, name, code, tests, passed=named_samples(data, notebook.namespace))
-
-
-# The journal
-
-
-def preview(notebook: Notebook, arguments: Arguments) -> None:
-    """Show what the last run of a name sent to the model."""
-    name = arguments.positional[0]
-    job = notebook.jobs.current(name)
-    run_id = job.run_id if job is not None else last_run(notebook, name)
-    sent = read_sent(notebook.journal_root, name, run_id)
-    if not sent:
-        find_result(notebook, name)
-        raise InvalidRequest(
-            f"The journal has nothing that {name} sent.", hint="--dry-run in the cell shows what would be sent."
-        )
-    notebook.show(markup.code(sent), markup.plain(sent))

@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 import keyword
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from autocoder_jupyter.display.inspector.document import Part, pending_html, render_html, render_text
 from autocoder_jupyter.display.timeline import render_html as timeline_html
 from autocoder_jupyter.display.timeline import render_text as timeline_text
-from autocoder_jupyter.display.verified import opinion_blocks
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.magics.cell import launch, waits
-from autocoder_jupyter.magics.command import Arguments, CellCommand
+from autocoder_jupyter.magics.cell import read_sent
+from autocoder_jupyter.magics.command import Arguments
 from autocoder_jupyter.magics.notebook import (
     Notebook,
     find_callable,
-    find_job,
     find_result,
     is_result,
+    last_run,
     versions_of,
 )
 from autocoder_jupyter.magics.result_display import outputs_of, subject_of, subject_of_report
+from autocoder_jupyter.magics.settings import suggestion
 from autocoder_jupyter.magics.terminal import columns
 from autocoder_jupyter.magics.versions import (
     HEADINGS,
     VersionManager,
     asked_otherwise,
     bind,
-    refined_request,
     require_idle,
 )
 from autocoder_jupyter.result.handle import ExportKind
@@ -37,7 +37,6 @@ from autocoder_jupyter.types import Step
 from autocoder_jupyter.untrusted.visible import visible
 from autocoder_jupyter.versions.verification import rename as rename_versions
 from autocoder_jupyter.view import markup
-from autocoder_jupyter.view.as_text import blocks_text
 from autocoder_jupyter.view.markup import join
 from autocoder_jupyter.view.source import render_text as render_diff
 from autocoder_jupyter.view.source import side_by_side
@@ -47,14 +46,17 @@ _PARTS: tuple[Part, ...] = ("code", "tests", "report", "trace")
 
 def show(notebook: Notebook, arguments: Arguments) -> None:
     """Show the inspector of a result, or one part of it."""
-    result = find_result(notebook, arguments.positional[0])
     parts = [part for part in _PARTS if arguments.given.get(part)]
-    timeline = bool(arguments.given.get("timeline"))
-    if len(parts) + timeline > 1:
+    timeline, sent = bool(arguments.given.get("timeline")), bool(arguments.given.get("sent"))
+    if len(parts) + timeline + sent > 1:
         raise InvalidRequest(
-            "--code, --tests, --report, --trace and --timeline cannot be used together.",
+            "--code, --tests, --report, --trace, --timeline and --sent cannot be used together.",
             hint="Keep one of them.",
         )
+    if sent:
+        _show_sent(notebook, arguments.positional[0])
+        return
+    result = find_result(notebook, arguments.positional[0])
     if timeline:
         name = arguments.positional[0]
         report = _finished(result, name)
@@ -86,6 +88,19 @@ def show(notebook: Notebook, arguments: Arguments) -> None:
     notebook.show(render_html(subject, part), render_text(subject, part, width))
 
 
+def _show_sent(notebook: Notebook, name: str) -> None:
+    """Show what the last run of a name sent to the model."""
+    job = notebook.jobs.current(name)
+    run_id = job.run_id if job is not None else last_run(notebook, name)
+    sent = read_sent(notebook.journal_root, name, run_id)
+    if not sent:
+        find_result(notebook, name)
+        raise InvalidRequest(
+            f"The journal has nothing that {name} sent.", hint="--dry-run in the cell shows what would be sent."
+        )
+    notebook.show(markup.code(sent), markup.plain(sent))
+
+
 def show_timeline(notebook: Notebook, name: str, steps: Sequence[Step], seconds: float) -> None:
     """Show the steps of a run, and how long each took."""
     if not steps:
@@ -115,10 +130,12 @@ def diff(notebook: Notebook, arguments: Arguments) -> None:
 
 
 def export(notebook: Notebook, arguments: Arguments) -> None:
-    """Export the function as a script, a package, or a package with a task of Flyte."""
+    """Export the function as a script, as plain code, as a package, or as a package with a task of Flyte."""
     name, path = arguments.positional
-    given = arguments.given
-    kind: ExportKind = "flyte" if given.get("flyte") else "package" if given.get("package") else "script"
+    kinds: list[ExportKind] = [kind for kind in ("plain", "package", "flyte") if arguments.given.get(kind)]
+    if len(kinds) > 1 and kinds != ["package", "flyte"]:
+        raise InvalidRequest(f"--plain and --{kinds[1]} cannot be used together.", hint="Keep one of them.")
+    kind = kinds[-1] if kinds else "script"
     print(f"Written to {find_callable(notebook, name).export(path, kind=kind)}")
 
 
@@ -169,34 +186,6 @@ def _version(notebook: Notebook, name: str, word: str, sources: Mapping[str, str
     return str(found.number)
 
 
-# `%autocode reading`: other readings of the request
-
-
-def reading(notebook: Notebook, arguments: Arguments) -> None:
-    """List the readings that the second opinion found. With a number, refine the function to that reading."""
-    name, *number = arguments.positional
-    job = find_job(notebook, name)
-    if not job.done:
-        raise InvalidRequest(f"{name} is not done yet.", hint="Wait until it is ready.")
-    opinion = job.result.report.second_opinion
-    readings = opinion.readings if opinion else ()
-    if not number:
-        lines = blocks_text(opinion_blocks(name, opinion)) or [f"{name} has no second opinion."]
-        print("\n".join(map(visible, lines)))
-        return
-    if not readings:
-        raise InvalidRequest(
-            f"There is no other reading of {name}.", hint="Describe the change in a cell with --refine."
-        )
-    if number[0] not in map(str, range(1, len(readings) + 1)):
-        raise InvalidRequest(
-            f"{name} has no reading {number[0][:40]!r}.", hint=f"Write a number from 1 to {len(readings)}."
-        )
-    chosen = readings[int(number[0]) - 1]
-    request = refined_request(CellCommand(name=name, prompt=chosen.line, refine=True), notebook)
-    launch(notebook, request, notebook.config_again(job), waits=waits(notebook, notebook.settings()))
-
-
 # Versions
 
 
@@ -211,26 +200,40 @@ def history(notebook: Notebook, arguments: Arguments) -> None:
     notebook.show(markup.table(HEADINGS, rows), markup.columns(rows))
 
 
-def restore(notebook: Notebook, arguments: Arguments) -> None:
+def versions(notebook: Notebook, arguments: Arguments) -> None:
+    """List the versions of a function, or change them."""
+    name, *words = arguments.positional
+    flags = [f"--{flag}" for flag in ("off", "all") if arguments.given.get(flag)]
+    if not words and not flags:
+        history(notebook, arguments)
+        return
+    word = words[0] if words else ""
+    change = _CHANGES.get(word)
+    if change is None:
+        raise InvalidRequest(
+            f"%autocode versions {name} has no {visible(word or flags[0])!r}.",
+            hint=suggestion(word, _CHANGES),
+        )
+    behind = [*words[1:], *flags]
+    if len(behind) > 1 or not (behind or change.is_complete) or not set(flags) <= {change.flag}:
+        ways = f", or %autocode versions {name} {word} {change.flag}" if change.flag else ""
+        raise InvalidRequest(f"Write %autocode versions {name} {word} {change.placeholder}{ways}.")
+    change.make(notebook, name, *behind)
+
+
+def _restore(notebook: Notebook, name: str, word: str) -> None:
     """Make an earlier version the current one, and bind the name to it."""
-    name, word = arguments.positional
     print(VersionManager(notebook, name).restore(word))
 
 
-def pin(notebook: Notebook, arguments: Arguments) -> None:
+def _pin(notebook: Notebook, name: str, word: str = "") -> None:
     """Pin a version, so that it is used for any request, or unpin it."""
-    name, *words = arguments.positional
-    if arguments.given.get("off"):
-        if words:
-            raise InvalidRequest("--off takes no version.", hint=f"Write %autocode pin {name} --off.")
-        print(VersionManager(notebook, name).unpin())
-    else:
-        print(VersionManager(notebook, name).pin(*words))
+    manager = VersionManager(notebook, name)
+    print(manager.unpin() if word == "--off" else manager.pin(*([word] if word else [])))
 
 
-def rename(notebook: Notebook, arguments: Arguments) -> None:
+def _rename(notebook: Notebook, old: str, new: str) -> None:
     """Rename a function and all its versions."""
-    old, new = arguments.positional
     versions = versions_of(notebook, old)
     if not versions.folders():
         find_result(notebook, old)
@@ -255,14 +258,10 @@ def rename(notebook: Notebook, arguments: Arguments) -> None:
     print(f"{old} is now {new}. Write %%autocode {new} in its cell.")
 
 
-def remove(notebook: Notebook, arguments: Arguments) -> None:
+def _remove(notebook: Notebook, name: str, word: str) -> None:
     """Remove one version or all versions from disk."""
-    name, *words = arguments.positional
-    everything = bool(arguments.given.get("all"))
-    if everything == bool(words):
-        raise InvalidRequest(f"Write %autocode remove {name} VERSION, or %autocode remove {name} --all.")
-    if not everything:
-        print(VersionManager(notebook, name).remove(words[0]))
+    if word != "--all":
+        print(VersionManager(notebook, name).remove(word))
         return
     require_idle(notebook, name)
     versions = versions_of(notebook, name)
@@ -270,3 +269,28 @@ def remove(notebook: Notebook, arguments: Arguments) -> None:
         find_result(notebook, name)
     versions.remove_all()
     print(f"The record of {name} is removed. The variable in the notebook can still be called.")
+
+
+@dataclass(frozen=True)
+class _Change:
+    """A change of the versions of a name.
+
+    Args:
+        make: takes the name, and the word or the flag behind the change.
+        placeholder: that word.
+        flag: what can be written instead of the word; "" for nothing.
+        is_complete: whether it can be written alone.
+    """
+
+    make: Callable[..., None]
+    placeholder: str = "VERSION"
+    flag: str = ""
+    is_complete: bool = False
+
+
+_CHANGES: Mapping[str, _Change] = {
+    "pin": _Change(_pin, flag="--off", is_complete=True),
+    "restore": _Change(_restore),
+    "remove": _Change(_remove, flag="--all"),
+    "rename": _Change(_rename, placeholder="NEW"),
+}

@@ -8,7 +8,7 @@ import secrets
 import threading
 import time
 import uuid
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
@@ -67,6 +67,8 @@ TAKE_SECONDS = 60.0
 ANSWER_SECONDS = 15.0
 """Seconds in which a worker must answer that it is ready. It may still clean up after the previous program."""
 _SEED_BITS = 64
+_IDLE = "def run(**given):\n    pass\n"
+"""A program that leaves its arguments alone."""
 _SIGKILL = 9
 
 _Child = Literal["fresh", "kept", "same"]
@@ -118,6 +120,7 @@ class ChannelWorker:
     Attributes:
         facts: the worker's report that it is ready: `python`, `machine`, `pid`, `folder`, and `lockdown`, the parts of
             its lockdown that are in effect (see `worker.lockdown.Lockdown`).
+        processor_seconds: see `protocol.Worker`.
     """
 
     def __init__(self, process: Process, limits: WorkerLimits, name: str = "", cores: Collection[int] = ()) -> None:
@@ -132,6 +135,8 @@ class ChannelWorker:
         self._fault = ""
         self._killed = False
         self._kept = b""  # the program of the child that is kept
+        self.processor_seconds = 0.0
+        self._most_seconds = math.inf  # of processor time, with all that was taken before
 
     @property
     def alive(self) -> bool:
@@ -162,7 +167,7 @@ class ChannelWorker:
         """Run the function once; see `protocol.Worker.call`."""
         packed = pack_arguments(program, arguments)
         early = EarlyOutputs(program.outputs)
-        with self._lock:
+        with self._lock, self._within(spec.processor_seconds):
             return self._outcome(program, self._answer(program, packed, spec, early.read), early.outputs)
 
     def batch(
@@ -173,6 +178,7 @@ class ChannelWorker:
         *,
         seed: int | None = None,
         partly: bool = False,
+        processor_seconds: float | None = None,
     ) -> Sequence[CallOutcome | SandboxError]:
         """Run the function several times in one child; see `protocol.Worker.batch`."""
         described = program_json(program)
@@ -181,10 +187,11 @@ class ChannelWorker:
             "kind": "batch",
             "calls": [{"arguments": each.entries, "seed": _seed(seed), "size": each.size} for each in calls],
             "seconds": seconds / 2,
+            "processor_seconds": processor_seconds and processor_seconds / 2,
             "payload": sum(each.size for each in calls),
         }
         pieces = [pack(request), *(piece for each in calls for piece in each.pieces)]
-        with self._lock:
+        with self._lock, self._within(processor_seconds):
             name = program_digest(described)
             answers = self._answers(pieces, name, len(calls), child="fresh", keep=False, seconds=seconds, partly=partly)
             return [self._outcome_or_error(program, answer) for answer in answers]
@@ -199,7 +206,7 @@ class ChannelWorker:
 
     def answer(self, program: Program, packed: Packed, spec: CallSpec) -> CallAnswer:
         """Like `call`, but with encoded arguments and an answer that is not decoded."""
-        with self._lock:
+        with self._lock, self._within(spec.processor_seconds):
             return self._answer(program, packed, spec)
 
     def test(self, program: Program, tests: TestSpec, *, callee: Callee | None) -> TestRun:
@@ -211,7 +218,7 @@ class ChannelWorker:
         """
         testing = Testing(program, tests, callee, self._folder, self._limits.seconds)
         ending, stopped, report = "", "", {}
-        with self._lock:
+        with self._lock, self._within(tests.processor_seconds):
             try:
                 report = self._run_tests(testing)
                 if testing.verdicts.exit_code is None or report["out_of_memory"]:
@@ -268,6 +275,15 @@ class ChannelWorker:
     def _folder(self) -> str:
         return str(self.facts.get("folder", ""))
 
+    @contextlib.contextmanager
+    def _within(self, processor_seconds: float | None) -> Iterator[None]:
+        """Limit the processor time of the requests in this context together."""
+        self._most_seconds = math.inf if processor_seconds is None else self.processor_seconds + processor_seconds
+        try:
+            yield
+        finally:
+            self._most_seconds = math.inf
+
     def _seconds(self, seconds: float | None) -> float:
         return self._limits.seconds if seconds is None else seconds
 
@@ -299,10 +315,32 @@ class ChannelWorker:
         left = deadline - time.monotonic()
         after = self._request(question, name, child="same", keep=spec.reuse, seconds=left)
         try:
-            return replace(answer, changed=changed_arguments(packed, after.header, after.payload))
+            changed = changed_arguments(packed, after.header, after.payload)
+            if changed:
+                changed = changed_arguments(self._as_received(program, packed), after.header, after.payload, changed)
+            return replace(answer, changed=changed)
         except OutputRefused as error:
             self._end(str(error))
             raise
+
+    def _as_received(self, program: Program, packed: Packed) -> Packed:
+        """The arguments as a function that does not touch them leaves them.
+
+        Another pandas has other dtypes: text of the dtype `str` is text of objects before pandas 3.
+        """
+        idle = replace(program, code=_IDLE, function="run", outputs=(), env_vars={})
+        described = program_json(idle)
+        name = program_digest(described)
+        request = {**described, "kind": "call", "arguments": packed.entries, "seed": 0, "payload": packed.size}
+        pieces, seconds = [pack(request), *packed.pieces], self._limits.seconds
+        answer = self._request(pieces, name, child="fresh", keep=True, seconds=seconds)
+        if answer.header["kind"] != "result":
+            self._dismiss()
+            return packed
+        question = [pack({"kind": "arguments", "payload": 0})]
+        after = self._request(question, name, child="same", keep=False, seconds=seconds)
+        entries = after.header.get("arguments")
+        return Packed(entries if isinstance(entries, list) else [], [after.payload], after.payload.nbytes)
 
     def _request(
         self,
@@ -356,17 +394,12 @@ class ChannelWorker:
         return [CallAnswer(header, payload, stdout, stderr, self._folder) for header, payload in answers]
 
     def _run_tests(self, testing: Testing) -> dict[str, Any]:
-        """Run tests to their end, with all calls that they make. Returns the report of the last exchange.
-
-        While it waits for the tests, the sandbox need not look at the worker often: nothing has run in its process.
-        """
+        """Run tests to their end, with all calls that they make. Returns the report of the last exchange."""
         name, take = testing.name, testing.take
         child: _Child = "kept" if testing.may_stay else "fresh"
         while True:
             seconds = testing.seconds_left
             report = self._requested(testing.request, name, take, child=child, keep=True, seconds=seconds)
-            if report["finished"] and testing.waits:
-                self._process.watch(at_work=False)
             if not report["finished"] or not testing.advance():
                 return report
             child = "same"
@@ -387,12 +420,19 @@ class ChannelWorker:
             on_frame(header, payload)
 
         again = child != "fresh"
-        envelope = envelope_of(pieces, program=name, again=again, keep=keep)
+        most = self._most_seconds - self.processor_seconds
+        allowed = None if math.isinf(most) else most
+        envelope = envelope_of(pieces, program=name, again=again, keep=keep, processor_seconds=allowed)
         to_kept, self._kept = again and name == self._kept, b""
         report = self._exchange([envelope], noticed, seconds, body=pieces, to_kept=to_kept)
         if report["ended_before"] and not (report["finished"] or came or child == "same"):
             report = self._exchange([envelope], noticed, deadline - time.monotonic(), body=pieces)
         self._kept = name if report.get("kept") else b""
+        self.processor_seconds += replies.seconds_of(report.get("processor_seconds")) or 0.0
+        if report.get("late"):
+            late = _too_long(most, "of processor time ")
+            self._end(str(late))
+            raise late
         return report
 
     def _dismiss(self) -> None:
@@ -551,9 +591,9 @@ def _seed(seed: int | None) -> int:
     return secrets.randbits(_SEED_BITS) if seed is None else seed
 
 
-def _too_long(seconds: float) -> SandboxTimeout:
+def _too_long(seconds: float, of: str = "") -> SandboxTimeout:
     return SandboxTimeout(
-        f"{RAN_OUT_OF_TIME} {seconds:g} s and was stopped.",
+        f"{RAN_OUT_OF_TIME} {seconds:g} s {of}and was stopped.",
         hint="Allow more time, or let the function work on less.",
     )
 

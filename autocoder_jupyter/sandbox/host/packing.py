@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,12 @@ from autocoder_jupyter.sandbox.worker import frames
 from autocoder_jupyter.sandbox.worker.entries import OutOfBounds, Packed, unpacked
 
 
-def envelope_of(request: Sequence[Any], *, program: bytes, again: bool, keep: bool) -> bytes:
+def envelope_of(
+    request: Sequence[Any], *, program: bytes, again: bool, keep: bool, processor_seconds: float | None
+) -> bytes:
     """The envelope of the pieces of a request; see `worker.frames`."""
     size = sum(memoryview(piece).nbytes for piece in request)
-    return frames.pack_envelope(size, program, again=again, keep=keep)
+    return frames.pack_envelope(size, program, again=again, keep=keep, processor_seconds=processor_seconds)
 
 
 def program_json(program: Program) -> dict[str, Any]:
@@ -78,11 +80,14 @@ def pack_arguments(program: Program, arguments: Mapping[str, Any]) -> Packed:
 #
 # The arguments that were sent are compared with those after the call. The comparison runs on the host, but the returned
 # bytes come from the program. So a hostile function can hide a change. This does no harm, because every call works on a
-# copy of the arguments.
+# copy of the arguments. What seems changed is compared again with what an idle program returns from the same worker,
+# whose pandas may have other dtypes than that of the notebook.
 
 
-def changed_arguments(sent: Packed, header: Mapping[str, Any], payload: memoryview) -> tuple[str, ...]:
-    """The names of the changed arguments."""
+def changed_arguments(
+    sent: Packed, header: Mapping[str, Any], payload: memoryview, among: Collection[str] | None = None
+) -> tuple[str, ...]:
+    """The names of the changed arguments, of those with these names or of all."""
     entries = header.get("arguments")
     names = [entry["name"] for entry in sent.entries]
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
@@ -91,7 +96,11 @@ def changed_arguments(sent: Packed, header: Mapping[str, Any], payload: memoryvi
         raise refused("other arguments than were sent")
     before = _parts(sent.entries, memoryview(b"".join(sent.pieces)))
     after = _parts(entries, payload)
-    return tuple(name for name, one, other in zip(names, before, after, strict=True) if not _same(one, other))
+    return tuple(
+        name
+        for name, one, other in zip(names, before, after, strict=True)
+        if (among is None or name in among) and not _same(one, other)
+    )
 
 
 _Part = tuple[Mapping[str, Any] | None, memoryview]

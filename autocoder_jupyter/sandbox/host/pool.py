@@ -25,6 +25,7 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from autocoder_jupyter.concurrency.background import start_thread
+from autocoder_jupyter.errors import EngineGone
 from autocoder_jupyter.sandbox.host.capacity import (
     busy_cores,
     free_cores,
@@ -329,7 +330,10 @@ class Pool:
         return worker
 
     def _start(self, spec: WorkerSpec, unlike: Collection[str] = ()) -> Worker:
-        return self.sandbox.start(spec, unlike=unlike)
+        try:
+            return self.sandbox.start(spec, unlike=unlike)
+        except EngineGone:  # perhaps something else killed it; no program has run, so nothing is repeated
+            return self.sandbox.start(spec, unlike=unlike)
 
     def _start_ahead(
         self, spec: WorkerSpec, future: Future[Worker], *, unlike: Collection[str] = (), spare: bool = False

@@ -40,6 +40,11 @@ class RedactingWorker:
         self._worker = worker
         self._secrets = secrets
 
+    @property
+    def processor_seconds(self) -> float:
+        """See `Worker`."""
+        return self._worker.processor_seconds
+
     def call(self, program: Program, arguments: Mapping[str, Any], spec: CallSpec = PLAIN_CALL) -> CallOutcome:
         """See `Worker.call`."""
         with self._redacting_errors():
@@ -53,10 +58,13 @@ class RedactingWorker:
         *,
         seed: int | None = None,
         partly: bool = False,
+        processor_seconds: float | None = None,
     ) -> Sequence[CallOutcome | SandboxError]:
         """See `Worker.batch`."""
         with self._redacting_errors():
-            found = self._worker.batch(program, calls, seconds, seed=seed, partly=partly)
+            found = self._worker.batch(
+                program, calls, seconds, seed=seed, partly=partly, processor_seconds=processor_seconds
+            )
         for each in found:
             if isinstance(each, SandboxError):
                 redact(each, self._secrets)
@@ -102,9 +110,9 @@ class RedactingWorker:
 
     def _redacting(self, tests: TestSpec) -> TestSpec:
         # The id of a reported case has its parameters. The ids in the run are those of the source and have no secrets.
-        on_report, load_tests = tests.on_report, tests.load
+        on_report = tests.on_report
         report = on_report and (lambda case: on_report(self._outcome(case, "id", "message")))
-        return dataclasses.replace(tests, on_report=report, load=load_tests and (lambda: self._redacting(load_tests())))
+        return dataclasses.replace(tests, on_report=report)
 
     def _of_call(self, outcome: CallOutcome) -> CallOutcome:
         return dataclasses.replace(

@@ -180,10 +180,10 @@ class Testing:
         longest: seconds that the run may take, if the tests do not say that.
 
     Attributes:
-        tests: the tests; of those that are loaded later, the loaded ones.
+        tests: the tests.
         verdicts: receives the reports.
         allowed: seconds that the run may take.
-        started: when it has started, by the monotonic clock. Of tests that are loaded later, when they were.
+        started: when it has started, by the monotonic clock.
         name: 32 bytes. Requests with the same name may share a process.
         request: the next request to the worker of the tests.
     """
@@ -199,17 +199,16 @@ class Testing:
         self._program = program
         self._callee = callee
         self._folder = folder
-        self._longest = longest
-        self._load = tests.load
-        self._is_waited_for = False
         self._reuse = tests.reuse
         self._call: Packed | None = None
-        self._begin(tests)
+        self.tests, self.started = tests, time.monotonic()
+        self.allowed = longest if tests.seconds is None else tests.seconds
+        self.verdicts = Verdicts(tests.source, folder, tests.on_report)
         self._gone = ""
         own = {key: value for key, value in program_json(program).items() if key not in ("code", "env")}
         stubs = [program.code, *([tests.other_stub] if tests.other_stub else [])] if callee is None else []
         asked = {"until_failure": tests.until_failure, "traceback": tests.traceback, "stays": tests.reuse}
-        wanted = {"tests": tests.source, "later": self._load is not None, "stubs": stubs, **asked}
+        wanted = {"tests": tests.source, "stubs": stubs, **asked}
         request = {**own, "kind": "test", **wanted, "payload": 0}
         self.name = program_digest(request) if tests.reuse else secrets.token_bytes(32)
         self.request: list[Any] = [pack(request)]
@@ -224,34 +223,17 @@ class Testing:
         """Seconds until the deadline."""
         return self.started + self.allowed - time.monotonic()
 
-    @property
-    def waits(self) -> bool:
-        """Whether the worker waits for the tests. No code of a program or a test has run in its process yet."""
-        return self._is_waited_for
-
-    def _begin(self, tests: TestSpec) -> None:
-        self.tests, self.started = tests, time.monotonic()
-        self.allowed = self._longest if tests.seconds is None else tests.seconds
-        self.verdicts = Verdicts(tests.source, self._folder, tests.on_report)
-
     def take(self, header: dict[str, Any], payload: memoryview) -> None:
         """Handle one frame of the worker of the tests."""
-        if self._call is not None or self._is_waited_for:
+        if self._call is not None:
             raise Malformed("a frame behind a call")
         if header["kind"] == "call" and self._callee is not None:
             self._call = _arguments(self._program, header, payload)
-        elif header["kind"] == "waiting" and self._load is not None:
-            self._is_waited_for = True
         else:
             self.verdicts.take(header, payload)
 
     def advance(self) -> bool:
-        """Put what the worker needs into `request`: the outcome of a call, or the tests. False if it needs nothing."""
-        if self._is_waited_for and self._load is not None:
-            self._begin(self._load())
-            self._load, self._is_waited_for = None, False
-            self.request = [pack({"kind": "tests", "tests": self.tests.source, "payload": 0})]
-            return True
+        """Put the outcome of a call into `request`. False if the worker waits for none."""
         call, self._call = self._call, None
         if call is None or self._callee is None:
             return False
@@ -261,7 +243,12 @@ class Testing:
     def _outcome(self, callee: Callee, call: Packed) -> list[Any]:
         if not self._gone:
             try:
-                spec = CallSpec(seconds=self.seconds_left, watch_inputs=True, reuse=self._reuse)
+                spec = CallSpec(
+                    seconds=self.seconds_left,
+                    watch_inputs=True,
+                    reuse=self._reuse,
+                    processor_seconds=self.tests.processor_seconds,
+                )
                 answer = callee.answer(self._program, call, spec)
             except (SandboxTimeout, EngineGone):
                 raise

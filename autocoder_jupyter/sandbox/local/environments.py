@@ -142,7 +142,7 @@ def find_interpreter(python_version: tuple[int, int]) -> VenvInterpreter:
     except (PackageError, OSError, subprocess.CalledProcessError, ValueError):
         raise PackageError(
             f"There is no Python {wanted} on this machine, and the local sandbox cannot install one.",
-            hint=f"uv python install {wanted}, or use the notebook's own version, or --sandbox docker",
+            hint=f"uv python install {wanted}, or use the notebook's own version, or sandbox = 'docker'",
         ) from None
 
 

@@ -27,7 +27,9 @@ WORKERS = 24
 IDLE_SECONDS = 3.0
 """How long a loading process stays after its last worker has ended. The pool keeps idle workers much longer."""
 
-_ARRIVAL_SECONDS = 120.0
+_LOADING_SECONDS = 120.0
+_FORK_SECONDS = 20.0
+"""How long a worker may take to arrive: from a process that still loads the libraries, and from one that has them."""
 
 
 class NotForked(Exception):
@@ -81,8 +83,8 @@ class LoadingProcess:
                 for piece in (bundle(), pack({**load, "own_numbers": tier_named(policy.tier).namespaces})):
                     _write(stdin, piece)
 
-    def fork(self, share: Share) -> LocalProcess:
-        """Fork a worker, and wait until it was forked."""
+    def fork(self, share: Share, *, is_ready: bool = False) -> LocalProcess:
+        """Fork a worker, and wait until it was forked. A process that does not answer, as a stopped one, has ended."""
         ours, theirs = ends()
         try:
             self.supervisor.send(asdict(share), theirs)
@@ -91,7 +93,7 @@ class LoadingProcess:
             raise NotForked from None
         finally:
             close_all(theirs)
-        line = read_line(ours[-1], _ARRIVAL_SECONDS)
+        line = read_line(ours[-1], _FORK_SECONDS if is_ready else _LOADING_SECONDS)
         folder = str(json.loads(line).get("folder", "")) if line else ""
         if not folder:
             close_all(ours)
@@ -178,7 +180,7 @@ def _from(slot: _Slot, share: Share, start: Callable[[], LoadingProcess]) -> Loc
             if loading is None:
                 loading = slot.process = start()
         try:
-            worker = loading.fork(share)
+            worker = loading.fork(share, is_ready=slot.is_ready)
             slot.is_ready = True
             return worker
         except NoRoom:

@@ -77,7 +77,7 @@ class LocalSandbox:
             raise SandboxUnavailable(
                 f"The local sandbox cannot install system packages ({', '.join(spec.system_packages)}).",
                 why="They would have to be installed on this machine, for everyone.",
-                hint="Use --sandbox docker, or packages from the package index alone.",
+                hint="Set sandbox = 'docker', or use packages from the package index alone.",
             )
         return build(spec, watch=watch)
 

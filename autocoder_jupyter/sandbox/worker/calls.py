@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import linecache
+import math
 import os
 import random
 import re
@@ -113,8 +114,9 @@ def answer(program: LoadedProgram, header: Mapping[str, Any], payload: memoryvie
 def answers(program: LoadedProgram, header: Mapping[str, Any], payload: memoryview) -> Iterator[Pieces]:
     """The frames of the answers of a batch, one call after the other. At least the first call is made."""
     until, position = time.monotonic() + header["seconds"], 0
+    most = time.process_time() + (header["processor_seconds"] or math.inf)
     for number, call in enumerate(header["calls"]):
-        if number and time.monotonic() > until:
+        if number and (time.monotonic() > until or time.process_time() > most):
             return
         yield answer(program, {**header, **call}, payload[position : position + call["size"]])
         position += call["size"]

@@ -23,6 +23,9 @@ _HIGH_NUMBER = 64
 _SECONDS_TO_DIE = 60.0
 """A killed process needs CPU time once more before it ends, which takes a while on a busy machine."""
 
+_IDLE_SECONDS, _IDLE_SHARE = 1.0, 0.001
+"""A process that is ready to run gets more than this share of a core in each second, on any machine that is busy."""
+
 _QUIET_SECONDS = 0.02
 """How long a child waits for its first request before it prepares for it (see `warmup.rehearsal`).
 
@@ -59,6 +62,10 @@ class ChildExits:
         poll.poll(max(seconds, 0.0) * 1000)
 
 
+_OF_PROCESS = 2
+"""The clock of the processor time of a process; see `MAKE_PROCESS_CPUCLOCK` of Linux."""
+
+
 @dataclass
 class Child:
     """The zygote's handle of a child process. Descriptors are the zygote's ends of pipes.
@@ -85,15 +92,27 @@ class Child:
     signal: int | None = None
     exit_code: int | None = None
     _reaped: bool = False
+    _processor_seconds: float = 0.0
 
     @property
     def alive(self) -> bool:
         """Whether it is running. If it has ended, it is reaped."""
         if not self._reaped:
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            pid, status, used = os.wait4(self.pid, os.WNOHANG)
             if pid:
                 self._keep_status(status)
+                self._processor_seconds = used.ru_utime + used.ru_stime
         return not self._reaped
+
+    @property
+    def processor_seconds(self) -> float:
+        """The processor time that it has taken so far, in all threads; on a system that cannot say it, the clock."""
+        if not self._reaped:
+            try:
+                self._processor_seconds = time.clock_gettime(~self.pid << 3 | _OF_PROCESS)
+            except OSError:
+                self._processor_seconds = time.monotonic()
+        return self._processor_seconds
 
     def kill(self) -> None:
         """Kill its process group."""
@@ -134,6 +153,26 @@ class Child:
             self.signal = os.WTERMSIG(status)
         else:
             self.exit_code = os.WEXITSTATUS(status)
+
+
+class TimeTaken:
+    """The seconds that a request takes in a child: of processor time, and those in which it waits for something else.
+
+    So a function that sleeps comes to its limit as one that computes does, and one that gets no processor does not.
+    """
+
+    def __init__(self, child: Child) -> None:
+        self._child = child
+        self._begin = self._before = child.processor_seconds
+        self._idle, self._looked = 0.0, time.monotonic()
+
+    def seconds(self) -> float:
+        """The seconds so far. Call it at least every few seconds."""
+        used, elapsed = self._child.processor_seconds, time.monotonic() - self._looked
+        if elapsed >= _IDLE_SECONDS:
+            self._idle += elapsed if used - self._before < _IDLE_SHARE * elapsed else 0.0
+            self._before, self._looked = used, self._looked + elapsed
+        return used - self._begin + self._idle
 
 
 def spawn(

@@ -150,6 +150,11 @@ def _reused(size: int) -> mmap.mmap | None:
     return None
 
 
+def give_back_buffers() -> None:
+    """Return the memory of buffers that is kept for the next ones to the system."""
+    _kept.clear()
+
+
 def _keep(pages: mmap.mmap) -> None:
     if not hasattr(mmap, "MADV_FREE") or sum(map(len, [*_kept, pages])) > MOST_KEPT:
         return
@@ -160,21 +165,25 @@ def _keep(pages: mmap.mmap) -> None:
 
 # Envelopes
 #
-# An envelope precedes a request: the program, the number of bytes, and flags. The zygote reads only this part. An
-# envelope can also bring a link: one end of a pair of sockets. The next child gets it, and exchanges its bytes with the
-# host over it. Without links they go over the streams of the zygote.
+# An envelope precedes a request: the program, the number of bytes, flags, and the limit of processor time. The zygote
+# reads only this part. An envelope can also bring a link: one end of a pair of sockets. The next child gets it, and
+# exchanges its bytes with the host over it. Without links they go over the streams of the zygote.
 
-_LAYOUT = struct.Struct(">QB32s")
+_LAYOUT = struct.Struct(">QBI32s")
 _AGAIN, _KEEP, _LINK = 1, 2, 4
+_MOST_MILLISECONDS = 2**32 - 1
 
 
-def pack_envelope(size: int, program: bytes, *, again: bool, keep: bool) -> bytes:
-    return _LAYOUT.pack(size, _AGAIN * again | _KEEP * keep, program)
+def pack_envelope(
+    size: int, program: bytes, *, again: bool, keep: bool, processor_seconds: float | None = None
+) -> bytes:
+    milliseconds = 0 if processor_seconds is None else min(max(int(processor_seconds * 1000), 1), _MOST_MILLISECONDS)
+    return _LAYOUT.pack(size, _AGAIN * again | _KEEP * keep, milliseconds, program)
 
 
 def pack_link(name: bytes) -> bytes:
     """The bytes of an envelope that brings a link, as the descriptor that is sent with it. It has no answer."""
-    return _LAYOUT.pack(0, _LINK, name)
+    return _LAYOUT.pack(0, _LINK, 0, name)
 
 
 PING = pack_envelope(0, bytes(32), again=False, keep=True)
@@ -255,9 +264,15 @@ class Envelope:
         return bool(_LAYOUT.unpack_from(self._content)[1] & _KEEP)
 
     @property
+    def processor_seconds(self) -> float | None:
+        """The limit of processor time; None if there is none."""
+        milliseconds = int(_LAYOUT.unpack_from(self._content)[2])
+        return milliseconds / 1000 if milliseconds else None
+
+    @property
     def program(self) -> bytes:
         """The digest that identifies the program."""
-        return bytes(_LAYOUT.unpack_from(self._content)[2])
+        return bytes(_LAYOUT.unpack_from(self._content)[3])
 
 
 # Large answers in place

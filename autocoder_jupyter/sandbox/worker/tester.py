@@ -74,7 +74,7 @@ def run(header: Mapping[str, Any], host: TestsHost) -> None:
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     os.environ["COLUMNS"] = "120"
     stubs = [partial(_call_stub, calls.LoadedProgram(shares_folder=True), header, code) for code in header["stubs"]]
-    reports = Reports(host, header["tests"], stubs, is_later=header["later"])
+    reports = Reports(host, header["tests"], stubs)
     ask = reports.call_stub if stubs else host.ask
     sys.modules["solution"] = solution_module(header["function"], header["inputs"], header["outputs"], ask)
     # Without confcutdir, pytest would use the folder of /dev/null and list all folders above, which is denied.
@@ -131,15 +131,13 @@ class Reports:
 
     Args:
         stubs: call the stub, and another one, if the tests run on stubs.
-        is_later: whether the host is asked for it instead, when pytest collects it.
     """
 
-    def __init__(self, host: TestsHost, tests: str, stubs: Sequence[Ask], *, is_later: bool) -> None:
+    def __init__(self, host: TestsHost, tests: str, stubs: Sequence[Ask]) -> None:
         self._host = host
         self._tests = tests
         self._stubs = stubs
         self._is_second = False
-        self._is_later = is_later
         self._worst: dict[str, tuple[str, str]] = {}
         self._seconds: dict[str, float] = {}
         self._missing: dict[str, str] = {}
@@ -155,9 +153,6 @@ class Reports:
 
     def pytest_pycollect_makemodule(self, module_path: Path, parent: Any) -> Tests:
         """Hook of pytest: collect the tests from memory."""
-        if self._is_later:
-            reply, _ = self._host.ask([frames.pack({"kind": "waiting", "payload": 0})])
-            self._tests = reply["tests"]
         tests = Tests.from_parent(parent, path=module_path)
         tests.source = self._tests
         return tests

@@ -12,6 +12,7 @@ never its content: tests, arguments and secrets of an earlier program must not b
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import select
 import signal
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from . import frames, lockdown
-from .child import Child, ChildExits, spawn
+from .child import Child, ChildExits, TimeTaken, spawn
 from .frames import Envelope
 from .relay import FLOOD, Capture, Relay
 from .removal import Workplace
@@ -34,7 +35,7 @@ _DEV_NULL = 1
 """The zygote's standard output, which is /dev/null."""
 
 _POLL_MILLISECONDS = 1000
-"""Time between two checks for memory kills when nothing else happens."""
+"""Time between two checks for memory kills, and of the time taken, when nothing else happens."""
 
 
 @dataclass(frozen=True)
@@ -88,19 +89,31 @@ class RequestPump:
     Args:
         payload: number of bytes of the request.
         keep_text: bytes to keep of standard output, and of standard error.
+        most_seconds: the limit of `taken`; None if there is none.
 
     Attributes:
         finished: whether the child has answered.
         flooded: the stream with too much output, else "".
+        late: whether it has reached its limit of processor time.
     """
 
     def __init__(
-        self, streams: WorkerStreams, child: Child, payload: int, *, kills: MemoryKills, keep_text: int
+        self,
+        streams: WorkerStreams,
+        child: Child,
+        payload: int,
+        *,
+        kills: MemoryKills,
+        keep_text: int,
+        most_seconds: float | None,
     ) -> None:
         self.streams = streams
         self.child = child
         self.finished = False
         self.flooded = ""
+        self.late = False
+        self.taken = TimeTaken(child)
+        self._most_seconds = most_seconds
         self._kills = kills
         self._kills_before = kills.count()
         inbox, outbox = child.boxes or (_DEV_NULL, _DEV_NULL)
@@ -121,7 +134,7 @@ class RequestPump:
         return self._kills.count() > self._kills_before
 
     def pump(self) -> None:
-        """Move bytes until the child has answered or ended, is out of memory, or has printed too much."""
+        """Move bytes until the child has answered or ended, is out of memory or late, or has printed too much."""
         while True:
             ready = self._wait()
             if ready.get(self.streams.requests, 0) & (select.POLLHUP | select.POLLERR):
@@ -144,6 +157,9 @@ class RequestPump:
             self.streams.exits.clear()
             if not self.child.alive:
                 return
+            self.late = self._seconds_left() <= 0
+            if self.late:
+                return
 
     def drain(self) -> None:
         """Forward the remaining frames of the child, and skip the part of the payload that it has not read."""
@@ -164,6 +180,10 @@ class RequestPump:
         if rest.moved < (rest.limit or 0):
             raise HostGone
 
+    def _seconds_left(self) -> float:
+        taken = self.taken.seconds()
+        return math.inf if self._most_seconds is None else self._most_seconds - taken
+
     def _wait(self) -> dict[int, int]:
         wanted: dict[int, int] = {self.streams.requests: 0, self.child.done: select.POLLIN}
         wanted[self.streams.exits.fd] = select.POLLIN
@@ -179,7 +199,7 @@ class RequestPump:
         poll = select.poll()
         for fd, events in wanted.items():
             poll.register(fd, events)
-        return dict(poll.poll(_POLL_MILLISECONDS))
+        return dict(poll.poll(min(_POLL_MILLISECONDS, max(self._seconds_left(), 0.0) * 1000 + 1)))
 
 
 def _wait_for(fd: int, event: int) -> None:
@@ -281,13 +301,20 @@ class Zygote:
         self.report("taken", link=child.link)  # a failure after this report is one of the program
         self.kept = self.spare = None
         child.program = self.envelope.program
-        call = RequestPump(self.streams, child, self.envelope.size, kills=self.kills, keep_text=self.keep_text)
+        call = RequestPump(
+            self.streams,
+            child,
+            self.envelope.size,
+            kills=self.kills,
+            keep_text=self.keep_text,
+            most_seconds=self.envelope.processor_seconds,
+        )
         try:
             call.pump()
         except HostGone:
             child.kill()
             raise
-        out_of_memory = call.out_of_memory
+        out_of_memory, taken = call.out_of_memory, call.taken.seconds()
         stays = call.finished and self.envelope.keep and not call.flooded and not out_of_memory
         if not call.finished:
             child.kill()  # one that has answered is killed after the report, because to free its memory takes a while
@@ -302,6 +329,8 @@ class Zygote:
             exit_code=child.exit_code,
             flooded=call.flooded,
             out_of_memory=out_of_memory,
+            processor_seconds=taken,
+            late=call.late,
             disk_full=child.signal == signal.SIGBUS and _is_full(child.folder),
             stdout=call.stdout.text(),
             stderr=call.stderr.text(),

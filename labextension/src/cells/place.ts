@@ -18,10 +18,27 @@ export function insertBelow(panel: NotebookPanel, index: number, source: string)
   show(panel, index + 1);
 }
 
-/** Insert a cell with code below the cell at `index`, and run it. */
+/** Whether no cell of a notebook has a text. */
+export function isEmpty(panel: NotebookPanel): boolean {
+  return [...(panel.model?.cells ?? [])].every(({ sharedModel }) => sharedModel.getSource().trim() === '');
+}
+
+/** Write code into the active cell if that is empty, and otherwise into a new one below it, which is activated. */
+export function writeBelow(panel: NotebookPanel, source: string): void {
+  const { activeCell, activeCellIndex } = panel.content;
+  const model = activeCell?.model;
+  if (model?.type === 'code' && model.sharedModel.getSource().trim() === '' && !panel.model?.readOnly) {
+    model.sharedModel.setSource(source);
+  } else {
+    insertBelow(panel, activeCellIndex, source);
+  }
+}
+
+/** Insert a cell with code below the cell at `index`, and run it. Its output will be in view. */
 export function runBelow(panel: NotebookPanel, index: number, source: string): void {
   insertBelow(panel, index, source);
   void NotebookActions.run(panel.content, panel.sessionContext);
+  show(panel, index + 1, 'start');
 }
 
 /** Insert a cell with code below the cell at `index`, unless it is there already, and activate it. */
@@ -45,6 +62,7 @@ export function runCellWith(panel: NotebookPanel, index: number, options: string
   notebook.deselectAll();
   notebook.activeCellIndex = index;
   void NotebookActions.run(notebook, panel.sessionContext);
+  show(panel, index, 'start');
 }
 
 /** Insert a cell with code at the end. */
@@ -83,9 +101,9 @@ export function indexOf(panel: NotebookPanel, cellId: string | null): number {
   return panel.content.widgets.findIndex(cell => cell.model.id === cellId);
 }
 
-function show({ content: notebook }: NotebookPanel, index: number): void {
+function show({ content: notebook }: NotebookPanel, index: number, align: 'auto' | 'start' = 'auto'): void {
   const cell = notebook.widgets[index];
   if (cell !== undefined) {
-    void notebook.scrollToCell(cell).catch(() => undefined); // the cell was deleted in the meantime
+    void notebook.scrollToCell(cell, align).catch(() => undefined); // the cell was deleted in the meantime
   }
 }

@@ -4,6 +4,7 @@ import type { LabIcon } from '@jupyterlab/ui-components';
 
 import { executeInCell, haveBelow, indexOf, insertBelow, reveal } from '../cells/place';
 import { ACT_ICONS } from '../icons';
+import type { CodeEditors } from '../inspector/codeEditors';
 import type { Inspectors } from '../inspector/inspectors';
 import type { Action, IKernelLink } from '../link/tokens';
 import type { IEntry } from '../results/entries';
@@ -30,10 +31,11 @@ interface ISurroundings {
   app: JupyterFrontEnd;
   results: IResults;
   inspectors: Inspectors;
+  editors: CodeEditors;
 }
 
 /** All commands. */
-export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
+export function acts({ app, results, inspectors, editors }: ISurroundings): IAct[] {
   const link = (): IKernelLink => {
     if (results.link === null) {
       throw new Error('The notebook has no kernel.');
@@ -137,9 +139,19 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
     {
       action: 'edit-code',
       label: 'Edit the Code',
-      caption: 'Open the code of the best attempt.',
+      caption: 'Edit the code and the tests, and test them. No model is asked.',
       icon: ACT_ICONS.edit,
-      execute: async ({ notebook, entry }) => inspectors.open(notebook, entry.name)
+      execute: target => editors.open(target, link())
+    },
+    {
+      action: 'choose-model',
+      label: 'Choose a Model',
+      caption: 'Go to the card, which asks for a model and its key.',
+      icon: ACT_ICONS.edit,
+      execute: async ({ notebook, entry }) => {
+        reveal(notebook, entry.cellId ?? '');
+        notebook.content.activeCell?.node.querySelector<HTMLElement>('.jp-AutocodeModel input')?.focus();
+      }
     },
     {
       action: 'raise-limit',
@@ -188,6 +200,13 @@ export function acts({ app, results, inspectors }: ISurroundings): IAct[] {
       caption: 'Refuse what it waits for; the run continues without it.',
       icon: ACT_ICONS.decline,
       execute: decide('decline')
+    },
+    {
+      action: 'keep',
+      label: 'Keep It as It Is',
+      caption: 'Answer what is asked about the function: it is right as it is.',
+      icon: ACT_ICONS.approve,
+      execute: decide('keep')
     }
   ];
 }

@@ -1,9 +1,11 @@
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { ILabShell } from '@jupyterlab/application';
 import { ICommandPalette, Notification } from '@jupyterlab/apputils';
+import { IEditorServices } from '@jupyterlab/codeeditor';
 import { INotebookTracker } from '@jupyterlab/notebook';
 
 import { newCell } from '../cells/first';
+import { CodeEditors } from '../inspector/codeEditors';
 import { Inspectors } from '../inspector/inspectors';
 import { ILink } from '../link/tokens';
 import { IResults } from '../results/tokens';
@@ -17,19 +19,26 @@ const plugin: JupyterFrontEndPlugin<void> = {
   id: 'autocoder-jupyter:commands',
   description: 'Commands for %%autocode cells and their results.',
   autoStart: true,
-  requires: [IResults, ILink, INotebookTracker],
+  requires: [IResults, ILink, INotebookTracker, IEditorServices],
   optional: [ILabShell, ICommandPalette],
   activate: (
     app: JupyterFrontEnd,
     results: IResults,
     links: ILink,
     notebooks: INotebookTracker,
+    services: IEditorServices,
     labShell: ILabShell | null,
     palette: ICommandPalette | null
   ) => {
     const { commands } = app;
-    const inspectors = new Inspectors(app.shell, labShell, links);
-    const all = acts({ app, results, inspectors });
+    const inspectors = new Inspectors(
+      app.shell,
+      labShell,
+      links,
+      (action, name) => void commands.execute(commandOf(action), { name })
+    );
+    const editors = new CodeEditors(app.shell, labShell, services);
+    const all = acts({ app, results, inspectors, editors });
     for (const act of all) {
       const target = (args: IArgs): ITarget | null => {
         const entry = chosen(results.entries, activeName(results), args, entry => isPossible(act, entry));

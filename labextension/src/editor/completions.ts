@@ -106,7 +106,7 @@ function flags(written: string, vocabulary: IVocabulary): ICompletion[] {
   const options = byFlag(vocabulary);
   const spent = new Set([...written.matchAll(/(?<!\S)--?[A-Za-z][\w-]*/g)].map(match => options.get(match[0])));
   return [...options]
-    .filter(([, option]) => option.repeatable || !spent.has(option))
+    .filter(([, option]) => !option.former && (option.repeatable || !spent.has(option)))
     .map(([text, option]) => ({ text, kind: kindOf(option), info: asText(describeOption(option)) }));
 }
 

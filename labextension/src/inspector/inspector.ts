@@ -11,10 +11,12 @@ export class Inspector extends Panel {
   /**
    * @param name the name of the result
    * @param notebook the notebook whose kernel and renderers are used
+   * @param execute executes a command of the page for a result
    */
   constructor(
     readonly name: string,
-    readonly notebook: NotebookPanel
+    readonly notebook: NotebookPanel,
+    execute: (action: string, name: string) => void
   ) {
     super();
     this.addClass('jp-AutocodeInspector');
@@ -29,7 +31,9 @@ export class Inspector extends Panel {
     this._actions = new ActionListener(
       this.node,
       source => insertAtEnd(notebook, source),
-      source => runBelow(notebook, notebook.content.widgets.length - 1, source)
+      source => runBelow(notebook, notebook.content.widgets.length - 1, source),
+      () => undefined,
+      execute
     );
     notebook.disposed.connect(this.dispose, this);
   }

@@ -3,6 +3,7 @@ import { MainAreaWidget, ToolbarButton } from '@jupyterlab/apputils';
 import type { NotebookPanel } from '@jupyterlab/notebook';
 import { refreshIcon } from '@jupyterlab/ui-components';
 import { UUID } from '@lumino/coreutils';
+import type { Widget } from '@lumino/widgets';
 
 import { ACT_ICONS } from '../icons';
 import type { IKernelLink, ILink } from '../link/tokens';
@@ -17,11 +18,13 @@ export class Inspectors {
    * @param shell the shell to which inspectors are added
    * @param labShell the shell of JupyterLab; `null` in Jupyter Notebook, whose main area has only one document
    * @param links the links to kernels, to know when a run has ended
+   * @param execute executes a command of the page for a result
    */
   constructor(
     private readonly _shell: JupyterFrontEnd.IShell,
     private readonly _labShell: LabShell | null,
-    private readonly _links: ILink
+    private readonly _links: ILink,
+    private readonly _execute: (action: string, name: string) => void
   ) {}
 
   /** Show the inspector of a result with the current state of the kernel. */
@@ -36,7 +39,7 @@ export class Inspectors {
   }
 
   private _make(notebook: NotebookPanel, name: string): InspectorPage {
-    const content = new Inspector(name, notebook);
+    const content = new Inspector(name, notebook, this._execute);
     const page = new MainAreaWidget({ content });
     page.node.addEventListener('keydown', event => {
       // A field may use the key itself, as the box for a wish does.
@@ -64,20 +67,26 @@ export class Inspectors {
       this._open = this._open.filter(other => other !== page);
     });
     this._open.push(page);
-    this._place(page, notebook);
+    placeBeside(this._shell, this._labShell, page, notebook);
     return page;
   }
 
-  private _place(page: InspectorPage, notebook: NotebookPanel): void {
-    // If the main area shows one document at a time, the inspector would hide the notebook.
-    if (this._labShell?.mode === 'multiple-document') {
-      this._shell.add(page, 'main', { ref: notebook.id, mode: 'split-right' });
-    } else {
-      this._shell.add(page, 'down');
-    }
-  }
-
   private _open: InspectorPage[] = [];
+}
+
+/** Add a page beside a notebook. */
+export function placeBeside(
+  shell: JupyterFrontEnd.IShell,
+  labShell: LabShell | null,
+  page: Widget,
+  notebook: NotebookPanel
+): void {
+  // If the main area shows one document at a time, the page would hide the notebook.
+  if (labShell?.mode === 'multiple-document') {
+    shell.add(page, 'main', { ref: notebook.id, mode: 'split-right' });
+  } else {
+    shell.add(page, 'down');
+  }
 }
 
 /** Calls back when a run of a result has ended. */

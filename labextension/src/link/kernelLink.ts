@@ -145,7 +145,7 @@ export class KernelLink implements IKernelLink, IDisposable {
           new Error(`The kernel has not answered yet; it may be busy. The request (${what}) is still queued.`)
         );
       },
-      action === 'doctor' ? PATIENCE_WITH_CHECKS : PATIENCE
+      ['doctor', 'try-model'].includes(action) ? PATIENCE_WITH_CHECKS : PATIENCE
     );
     return answer.finally(() => clearTimeout(timer));
   }

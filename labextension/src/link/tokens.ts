@@ -1,4 +1,5 @@
 import type { ISessionContext } from '@jupyterlab/apputils';
+import type { JSONObject } from '@lumino/coreutils';
 import { Token } from '@lumino/coreutils';
 import type { ISignal } from '@lumino/signaling';
 import type { Widget } from '@lumino/widgets';
@@ -83,7 +84,7 @@ export interface ICellProblem {
   end: number | null;
 }
 
-/** What `%autocode doctor` found about one part, as texts. */
+/** What `%autocode setup check` found about one part, as texts. */
 export interface ICheckedPart {
   name: string;
   state: string;
@@ -98,18 +99,32 @@ export interface ICheckedPart {
 }
 
 /** Models that can be asked now, and why. */
-export interface IReadyModels {
+export interface IOfferedModels {
   text: string;
   models: string[];
   /** The address that they need; empty for the usual one. A server there needs no key and costs nothing. */
   api_base: string;
 }
 
+/** All of them, and where a key can be kept. */
+export interface IReadyModels {
+  offers: IOfferedModels[];
+  /** The model that is set, and its address; empty for the usual one. */
+  model: string;
+  api_base: string;
+  /** The system's keyring in words; empty if there is none. */
+  keyring: string;
+}
+
+/** Without a kernel, nothing is known of models. */
+export const NONE_READY: IReadyModels = { offers: [], model: '', api_base: '', keyring: '' };
+
 /** The actions that a page can request. */
 export type Action =
   | 'cancel'
   | 'approve'
   | 'decline'
+  | 'keep'
   | 'versions'
   | 'picture'
   | 'card'
@@ -118,17 +133,27 @@ export type Action =
   | 'call'
   | 'assignment'
   | 'tests'
+  | 'sources'
+  | 'edit'
   | 'export'
   | 'check-split'
   | 'doctor'
-  | 'ready';
+  | 'ready'
+  | 'try-model';
 
 /** What some requests need besides a name. */
 export type RequestDetails = {
   /** For `export`: the path of the file. */
   path?: string;
-  /** For `approve` and `decline`: the question that the user saw. Another one is not answered. */
+  /** For `approve`, `decline` and `keep`: the question that the user saw. Another one is not answered. */
   question?: string;
+  /** For `try-model`: the settings of the model, the key, and whether the system's keyring gets it. */
+  values?: JSONObject;
+  key?: string;
+  keep?: boolean;
+  /** For `edit`: the edited texts. */
+  code?: string;
+  tests?: string;
 };
 
 /** The link to one kernel, with the last data from the kernel. A restart clears them. */

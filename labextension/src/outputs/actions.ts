@@ -7,6 +7,14 @@ import { toggleRefineBox, refineButton } from './refineBox';
 /** How long a button shows that it was clicked, in milliseconds. */
 const SAID = 2000;
 
+/** The commands of buttons about a result, by their class. */
+const COMMANDS: { readonly [kind: string]: string } = {
+  'autocode-keep': 'keep',
+  'autocode-reveal': 'reveal-cell',
+  'autocode-call': 'call',
+  'autocode-edit': 'edit-code'
+};
+
 /** Handles the buttons in our outputs: copy code, insert it as a cell, or refine a function. */
 export class ActionListener implements IDisposable {
   /**
@@ -14,12 +22,14 @@ export class ActionListener implements IDisposable {
    * @param insert inserts a source text as a cell; also gets the button
    * @param runCell inserts a cell and runs it; also gets the button
    * @param runCellWith runs the cell of a button again with further options
+   * @param execute executes a command of the page for a result
    */
   constructor(
     private readonly _node: HTMLElement,
     private readonly _insert: (source: string, button: HTMLElement) => void,
     private readonly _runCell: (source: string, button: HTMLElement) => void,
-    private readonly _runCellWith: (button: HTMLElement, options: string) => void = () => undefined
+    private readonly _runCellWith: (button: HTMLElement, options: string) => void = () => undefined,
+    private readonly _execute: (action: string, name: string) => void = () => undefined
   ) {
     _node.addEventListener('click', this._onClick);
   }
@@ -36,7 +46,10 @@ export class ActionListener implements IDisposable {
   private readonly _onClick = (event: MouseEvent): void => {
     const button =
       (event.target as Element | null)?.closest?.<HTMLElement>(
-        'button.autocode-action, button.autocode-wish, button.autocode-refine-cell, button.autocode-option-cell'
+        'button.autocode-action, button.autocode-wish, button.autocode-refine-cell, button.autocode-option-cell, ' +
+          Object.keys(COMMANDS)
+            .map(kind => `button.${kind}`)
+            .join()
       ) ?? null;
     if (button?.classList.contains('autocode-refine-cell')) {
       event.preventDefault();
@@ -48,6 +61,15 @@ export class ActionListener implements IDisposable {
       const options = button.dataset.autocodeOption ?? '';
       if (mayBeAdded(options)) {
         this._runCellWith(button, options);
+      }
+      return;
+    }
+    const kind = Object.keys(COMMANDS).find(kind => button?.classList.contains(kind));
+    if (kind !== undefined) {
+      event.preventDefault();
+      const name = button!.closest<HTMLElement>('[data-autocode-refines]')?.dataset.autocodeRefines;
+      if (name) {
+        this._execute(COMMANDS[kind], name);
       }
       return;
     }

@@ -32,7 +32,7 @@ export function keepFocus(root: HTMLElement): void {
       }
       observer.disconnect();
       if (!part.isConnected && document.activeElement === document.body) {
-        cell.focus();
+        cell.focus({ preventScroll: true });
       }
     });
     observer.observe(cell, { childList: true, subtree: true });

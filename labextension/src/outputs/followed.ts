@@ -9,6 +9,7 @@ import { restoreCharts } from '../charts/places';
 import type { IJob, IKernelLink, ILink } from '../link/tokens';
 import { isUnderWay } from '../results/entries';
 import { reachScrolled } from './focus';
+import type { MakeModelForm, ModelForm } from './modelForm';
 import type { Commands } from './strip';
 import { Strip } from './strip';
 
@@ -47,12 +48,14 @@ export class FollowedOutput extends Panel implements IRenderMime.IRenderer {
    * @param rendermime renders the HTML
    * @param links the links to kernels
    * @param commands the commands of the page, for the buttons
+   * @param makeModelForm makes the form of a card whose model could not be asked
    */
   constructor(
     private readonly _notebook: NotebookPanel | null,
     private readonly _rendermime: IRenderMimeRegistry,
     private readonly _links: ILink,
-    commands: Commands
+    commands: Commands,
+    private readonly _makeModelForm: MakeModelForm | null = null
   ) {
     super();
     this._strip = new Strip(commands);
@@ -123,8 +126,21 @@ export class FollowedOutput extends Panel implements IRenderMime.IRenderer {
     const isCard = this._followed?.shows === 'card';
     const job = isCard && this._link !== null ? runOf(this._followed!, this._link) : null;
     this._strip.offer(job);
-    this.toggleClass('jp-mod-offers', !this._strip.isEmpty);
+    this._askForModel(job);
+    this.toggleClass('jp-mod-offers', !this._strip.isEmpty || this._modelForm !== null);
     this.toggleClass('jp-mod-underWay', isUnderWay(job));
+  }
+
+  /** Show the form for a model below the card that asks for one. What was typed in it stays while the run is the same. */
+  private _askForModel(job: IJob | null): void {
+    const isAsked = job?.actions.includes('choose-model') ?? false;
+    if (!isAsked) {
+      this._modelForm?.dispose();
+      this._modelForm = null;
+    } else if (this._modelForm === null && this._makeModelForm !== null) {
+      this._modelForm = this._makeModelForm(job!);
+      this._strip.place.addWidget(this._modelForm);
+    }
   }
 
   private _lookSoon(): void {
@@ -195,6 +211,7 @@ export class FollowedOutput extends Panel implements IRenderMime.IRenderer {
   }
 
   private readonly _strip: Strip;
+  private _modelForm: ModelForm | null = null;
   private readonly _note = new Widget();
   private _shown: IRenderMime.IRenderer | null = null;
   private _model: IRenderMime.IMimeModel | null = null;
@@ -211,12 +228,13 @@ export function followedFactory(
   notebook: NotebookPanel | null,
   rendermime: IRenderMimeRegistry,
   links: ILink,
-  commands: Commands
+  commands: Commands,
+  makeModelForm: MakeModelForm | null = null
 ): IRenderMime.IRendererFactory {
   return {
     safe: true, // the HTML renderer sanitizes the HTML of untrusted notebooks
     mimeTypes: [FOLLOWED_MIME],
-    createRenderer: () => new FollowedOutput(notebook, rendermime, links, commands)
+    createRenderer: () => new FollowedOutput(notebook, rendermime, links, commands, makeModelForm)
   };
 }
 

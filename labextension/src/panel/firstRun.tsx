@@ -1,12 +1,11 @@
 import * as React from 'react';
 
-import type { ICheckedPart, IReadyModels } from '../link/tokens';
+import type { ICheckedPart, IOfferedModels, IReadyModels } from '../link/tokens';
+import { NONE_READY } from '../link/tokens';
 import type { IAnswers, Start } from './start';
 
 /** Models that are suggested after those that can be asked now; any model of litellm can be used. */
 const MODELS = ['anthropic/claude-sonnet-4-5', 'openai/gpt-4.1', 'gemini/gemini-2.5-pro', 'ollama/qwen3-coder'];
-
-const TITLE = 'autocoder-jupyter-first-steps';
 
 const NOTHING: IAnswers = { model: '', key: '', address: '', noKey: false, prices: ['', ''] };
 
@@ -14,27 +13,38 @@ const NOTHING: IAnswers = { model: '', key: '', address: '', noKey: false, price
 const FREE: Pick<IAnswers, 'noKey' | 'prices'> = { noKey: true, prices: ['0', '0'] };
 
 interface IFirstRunProps {
-  start: Pick<Start, 'answers' | 'ask' | 'begin' | 'check' | 'ready' | 'save'>;
+  start: Pick<Start, 'answers' | 'begin' | 'check' | 'ready' | 'save' | 'test'>;
   /** Whether the extension is loaded in the kernel. */
   isLoaded: boolean;
+  /** The name of the form; it is shown above it, unless the form is on a card. */
+  title?: string;
+  /** On a card: runs its cell, with this model. */
+  run?: (model: string) => void;
 }
 
-/** A form for the settings that the first cell needs. It saves and checks them, and inserts the cell. */
-export function FirstRun({ start, isLoaded }: IFirstRunProps): React.ReactElement {
+/** A form for the settings that a cell needs: it saves them, and asks the model a short question. */
+export function FirstRun({ start, isLoaded, title = 'First steps', run }: IFirstRunProps): React.ReactElement {
   const [answers, setAnswers] = React.useState(NOTHING);
-  const [ready, setReady] = React.useState<readonly IReadyModels[]>([]);
+  const [ready, setReady] = React.useState(NONE_READY);
+  const typedKey = React.useRef<HTMLInputElement>(null); // not in a state, of which React writes values to the page
+  const [isKept, setKept] = React.useState(false);
+  const [worksWith, setWorksWith] = React.useState<string | null>(null);
+  const models = React.useId();
   const [said, setSaid] = React.useState('');
   const [saved, setSaved] = React.useState('');
-  const [parts, setParts] = React.useState<readonly ICheckedPart[]>([]);
   const [isBusy, setBusy] = React.useState(false);
+  const look = React.useCallback(async () => {
+    const found = await start.ready().catch(() => NONE_READY); // an older kernel does not know the request
+    setReady(found);
+    return found;
+  }, [start]);
   React.useEffect(() => {
     const use = (saved: IAnswers): void => setAnswers(now => (now === NOTHING ? saved : now)); // not over what was typed
-    start.answers().then(use, () => undefined); // without settings the fields are empty
-  }, [start]);
-  const look = React.useCallback(() => {
-    start.ready().then(setReady, () => setReady([])); // an older kernel does not know the request
-  }, [start]);
-  React.useEffect(look, [look, isLoaded]);
+    const saved = start.answers().then(use, () => undefined); // without settings the fields are empty
+    void Promise.all([look(), saved]).then(([{ model, api_base: address }]) => {
+      setAnswers(now => (now.model === '' && now.address === '' ? { ...now, model, address } : now));
+    });
+  }, [start, look, isLoaded]);
 
   const doing = async (words: string, act: () => Promise<void>): Promise<void> => {
     if (isBusy) {
@@ -43,10 +53,9 @@ export function FirstRun({ start, isLoaded }: IFirstRunProps): React.ReactElemen
     setBusy(true);
     setSaid(words);
     setSaved('');
-    setParts([]);
+    setWorksWith(null);
     try {
       await act();
-      setSaid('');
     } catch (error) {
       setSaid(error instanceof Error ? error.message : String(error));
     }
@@ -54,56 +63,81 @@ export function FirstRun({ start, isLoaded }: IFirstRunProps): React.ReactElemen
   };
   const check = async (event: React.FormEvent): Promise<void> => {
     event.preventDefault();
-    await doing('Checking; the first time takes some seconds …', async () => {
+    await doing('Asking it a short question; the first time takes some seconds …', async () => {
       await start.save(answers);
       setSaved(written(answers));
-      setParts(await start.check());
+      const key = answers.noKey ? '' : (typedKey.current?.value.trim() ?? '');
+      setSaid(await start.test(answers, key, isKept));
+      setWorksWith(answers.model.trim());
+      if (typedKey.current !== null) {
+        typedKey.current.value = ''; // the kernel has it
+      }
     });
   };
 
   return (
-    <form className="jp-AutocodePanel-first" aria-labelledby={TITLE} onSubmit={event => void check(event)}>
-      <h3 id={TITLE}>First steps</h3>
+    <form className="jp-AutocodePanel-first" aria-label={title} onSubmit={event => void check(event)}>
+      {run === undefined && <h3>{title}</h3>}
+      <Offers
+        ready={ready}
+        model={answers.model}
+        onChange={model => setAnswers(withModel(answers, model, ready.offers))}
+      />
       <label>
         Model
         <input
-          list="autocoder-jupyter-models"
+          list={models}
           value={answers.model}
           placeholder="provider/model"
-          onFocus={look} // a server may have started meanwhile
-          onChange={event => setAnswers(withModel(answers, event.target.value, ready))}
+          onFocus={() => void look()} // a server may have started meanwhile
+          onChange={event => setAnswers(withModel(answers, event.target.value, ready.offers))}
         />
       </label>
-      <datalist id="autocoder-jupyter-models">
-        {[...new Set([...ready.flatMap(({ models }) => models), ...MODELS])].map(model => (
+      <datalist id={models}>
+        {[...new Set([...ready.offers.flatMap(({ models }) => models), ...MODELS])].map(model => (
           <option key={model} value={model} />
         ))}
       </datalist>
-      {ready.length > 0 && <p>{ready.map(({ text }) => text).join(' ')}</p>}
-      <label>
-        Environment variable with the API key
-        <input
-          value={answers.noKey ? '' : answers.key}
-          placeholder={answers.noKey ? 'not needed' : usualKey(answers.model)}
-          disabled={answers.noKey}
-          spellCheck={false}
-          onChange={event => setAnswers({ ...answers, key: event.target.value })}
+      {!answers.noKey && (
+        <>
+          <label>
+            Key
+            <input
+              ref={typedKey}
+              type="password"
+              autoComplete="off"
+              spellCheck={false}
+              placeholder="empty: as it is set"
+            />
+          </label>
+          <p>
+            It stays in the memory of this kernel until that ends, for this provider and address only, and is in no
+            file.
+          </p>
+          {ready.keyring !== '' && (
+            <Choice words={`Keep it in ${ready.keyring} too`} isChosen={isKept} onChange={setKept} />
+          )}
+        </>
+      )}
+      <Further
+        words="A variable with the key, or a server of your own"
+        isFilled={answers.address !== '' || answers.key !== '' || answers.noKey}
+      >
+        <label>
+          Environment variable with the key
+          <input
+            value={answers.noKey ? '' : answers.key}
+            placeholder={answers.noKey ? 'not needed' : usualKey(answers.model)}
+            disabled={answers.noKey}
+            spellCheck={false}
+            onChange={event => setAnswers({ ...answers, key: event.target.value })}
+          />
+        </label>
+        <Choice
+          words="No key is needed"
+          isChosen={answers.noKey}
+          onChange={noKey => setAnswers({ ...answers, noKey })}
         />
-      </label>
-      <label className="jp-mod-inline">
-        <input
-          type="checkbox"
-          checked={answers.noKey}
-          onChange={event => setAnswers({ ...answers, noKey: event.target.checked })}
-        />
-        No key is needed
-      </label>
-      <p>
-        {answers.noKey
-          ? 'No key is sent, also if one is set.'
-          : 'Enter only the name. Set the key itself where you start Jupyter; it is not saved.'}
-      </p>
-      <Further words="A server of your own or of your company" isFilled={answers.address !== ''}>
         <label>
           Address of the server
           <input
@@ -127,24 +161,69 @@ export function FirstRun({ start, isLoaded }: IFirstRunProps): React.ReactElemen
         <button type="submit" className="jp-Button jp-mod-styled jp-mod-accept" aria-disabled={isBusy}>
           Save and check
         </button>
-        <button
-          type="button"
-          className="jp-Button jp-mod-styled"
-          aria-disabled={isBusy}
-          title="Asks for model, key, price, sharing and sandbox in a cell, and makes one test call"
-          onClick={() => void doing('Answer in the new cell.', () => start.ask())}
-        >
-          Set up with questions
-        </button>
-        <button type="button" className="jp-Button jp-mod-styled" onClick={() => void start.begin()}>
-          Insert a first cell
-        </button>
+        {run === undefined ? (
+          <button type="button" className="jp-Button jp-mod-styled" onClick={() => void start.begin()}>
+            Insert a first cell
+          </button>
+        ) : (
+          worksWith !== null && (
+            <button type="button" className="jp-Button jp-mod-styled" onClick={() => run(worksWith)}>
+              Run the cell
+            </button>
+          )
+        )}
       </div>
       <div role="status" aria-label="What will be used" hidden={said === '' && saved === ''}>
+        <p className={worksWith !== null ? 'jp-mod-good' : undefined}>{said}</p>
         {saved !== '' && <p>{saved}</p>}
-        {parts.length > 0 ? <Checked parts={parts} /> : <p>{said}</p>}
       </div>
+      {run === undefined && saved !== '' && !isBusy && <Checked key={said} check={start.check.bind(start)} />}
     </form>
+  );
+}
+
+/** The models that can be asked now, each with the reason, as buttons that choose it. */
+function Offers(props: {
+  ready: IReadyModels;
+  model: string;
+  onChange: (model: string) => void;
+}): React.ReactElement | null {
+  const offers = props.ready.offers.filter(({ models }) => models.length > 0);
+  const others = props.ready.offers.filter(({ models }) => models.length === 0);
+  return (
+    <>
+      {offers.length > 0 && (
+        <ul aria-label="Models that can be asked now">
+          {offers.map(({ text, models: [model] }) => (
+            <li key={text}>
+              <button
+                type="button"
+                className="jp-Button jp-mod-styled"
+                aria-pressed={props.model === model}
+                onClick={() => props.onChange(model)}
+              >
+                {model}
+              </button>
+              {text}
+            </li>
+          ))}
+        </ul>
+      )}
+      {others.length > 0 && <p>{others.map(({ text }) => text).join(' ')}</p>}
+    </>
+  );
+}
+
+function Choice(props: {
+  words: string;
+  isChosen: boolean;
+  onChange: (isChosen: boolean) => void;
+}): React.ReactElement {
+  return (
+    <label className="jp-mod-inline">
+      <input type="checkbox" checked={props.isChosen} onChange={event => props.onChange(event.target.checked)} />
+      {props.words}
+    </label>
   );
 }
 
@@ -184,16 +263,20 @@ function Prices(props: {
   );
 }
 
-/** Which sandbox and model will be used, and below it all that was checked. */
-function Checked({ parts }: { parts: readonly ICheckedPart[] }): React.ReactElement {
+/** All that `%autocode setup check` finds, when it is opened. */
+function Checked({ check }: { check: () => Promise<readonly ICheckedPart[]> }): React.ReactElement {
+  const [parts, setParts] = React.useState<readonly ICheckedPart[] | string | null>(null);
+  const look = (): void => {
+    if (parts === null) {
+      setParts('Checking …');
+      check().then(setParts, (error: Error) => setParts(error.message));
+    }
+  };
   return (
-    <>
-      <Parts parts={parts.filter(part => part.used)} />
-      <details>
-        <summary>All that was checked</summary>
-        <Parts parts={parts} />
-      </details>
-    </>
+    <details onToggle={look}>
+      <summary>What will be used</summary>
+      {typeof parts === 'string' ? <p>{parts}</p> : <Parts parts={parts ?? []} />}
+    </details>
   );
 }
 
@@ -214,7 +297,7 @@ function Parts({ parts }: { parts: readonly ICheckedPart[] }): React.ReactElemen
 }
 
 /** Another model. That of a server on this machine has its address, no key and no price; of another one, not those. */
-function withModel(answers: IAnswers, model: string, ready: readonly IReadyModels[]): IAnswers {
+function withModel(answers: IAnswers, model: string, ready: readonly IOfferedModels[]): IAnswers {
   const server = ready.find(({ models, api_base }) => api_base !== '' && models.includes(model));
   if (server) {
     return { ...answers, model, address: server.api_base, ...FREE };

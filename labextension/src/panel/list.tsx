@@ -1,55 +1,43 @@
-import type { LabIcon } from '@jupyterlab/ui-components';
 import * as React from 'react';
 
-import { counted } from '../results/amounts';
-import type { IEntry } from '../results/entries';
-import { allows, facts, isUnderWay, standing, word } from '../results/entries';
-import { ACT_ICONS, STANDING_ICONS } from '../icons';
+import { STANDING_ICONS } from '../icons';
+import type { IEntry, Standing } from '../results/entries';
+import { STANDINGS, standing, word } from '../results/entries';
 import { FirstRun } from './firstRun';
-import type { VersionManager } from './versionManager';
+import type { IItemProps } from './item';
+import { Item } from './item';
 import type { Start } from './start';
-import { Thumbnail } from './thumbnail';
-import { Versions } from './versions';
 
-/** Executes an action for an entry. */
-type Execute = (action: string, entry: IEntry) => void;
+/** As many results are seen at a glance; more get a filter. */
+const FEW = 5;
 
-interface IListProps {
+interface IListProps extends Omit<IItemProps, 'entry'> {
   entries: readonly IEntry[];
-  /** Seconds since the kernel sent its jobs. */
-  since: number;
   /** Whether a notebook is open. */
   isOpen: boolean;
   /** Whether the extension is loaded in its kernel. */
   isLoaded: boolean;
-  execute: Execute;
   /** The first steps; `null` if settings cannot be saved. */
   start: Start | null;
-  versionManager: VersionManager;
-  /** Asks the kernel for the picture of a result. */
-  picture: (name: string) => Promise<string | null>;
+  /** Whether the first steps are shown beside results. */
+  showsStart: boolean;
 }
 
 /** All results, or the steps to get the first one. */
-export function ResultList({
-  entries,
-  since,
-  isOpen,
-  isLoaded,
-  execute,
-  start,
-  versionManager,
-  picture
-}: IListProps): React.ReactElement {
+export function ResultList(props: IListProps): React.ReactElement {
+  const { entries, isOpen, isLoaded, start, showsStart, ...shared } = props;
   if (entries.length === 0) {
     return <Invitation isOpen={isOpen} isLoaded={isLoaded} start={start} />;
   }
   return (
-    <ul className="jp-AutocodePanel-list" aria-label="Results of this notebook" role="list">
-      {entries.map(entry => (
-        <Item key={entry.name} {...{ entry, since, execute, versionManager, picture }} />
-      ))}
-    </ul>
+    <>
+      {showsStart && start !== null && (
+        <div className="jp-AutocodePanel-empty">
+          <FirstRun {...{ start, isLoaded }} />
+        </div>
+      )}
+      <Results entries={entries} {...shared} />
+    </>
   );
 }
 
@@ -73,149 +61,89 @@ function Invitation(props: { isOpen: boolean; isLoaded: boolean; start: Start | 
   );
 }
 
-interface IItemProps {
-  entry: IEntry;
-  since: number;
-  execute: Execute;
-  versionManager: VersionManager;
-  picture: (name: string) => Promise<string | null>;
-}
-
-function Item({ entry, since, execute, versionManager, picture }: IItemProps): React.ReactElement {
-  const { name, job } = entry;
-  const how = standing(entry);
-  const Icon = STANDING_ICONS[how];
-  return (
-    <li className={`jp-AutocodePanel-item jp-mod-${how}`} data-name={name} aria-label={`${name}: ${word(entry)}`}>
-      <div className="jp-AutocodePanel-head">
-        <Icon.react tag="span" className="jp-AutocodePanel-standing" aria-hidden="true" />
-        <strong title={job?.rows.Call?.[0]}>{name}</strong>
-        <span className="jp-AutocodePanel-word">{word(entry)}</span>
-        <Actions entry={entry} execute={execute} />
-      </div>
-      {job !== null && (
-        <>
-          {isUnderWay(job) && <Bar value={job.progress} label={`Progress of ${name}`} />}
-          {job.rows.Verified?.map(words => (
-            <p key={words} className="jp-AutocodePanel-verified">
-              {words.charAt(0).toUpperCase() + words.slice(1)}
-            </p>
-          ))}
-          {job.rows.Reason?.length > 0 && <p className="jp-AutocodePanel-reason">{job.rows.Reason.join('\n')}</p>}
-          {!isUnderWay(job) && <Thumbnail name={name} run={job.step} picture={picture} />}
-          <Facts facts={facts(job, since)} />
-          {job.asks !== '' && <Consent key={job.question} entry={entry} asks={job.asks} execute={execute} />}
-          {[...(job.rows.Note ?? []), ...(job.rows.Warnings ?? [])].map(warning => (
-            <p key={warning} className="jp-AutocodePanel-warning">
-              {warning}
-            </p>
-          ))}
-          {!isUnderWay(job) && <Evidence held={job.rows.Passed ?? []} signature={job.rows.Call?.[0] ?? ''} />}
-          {job.actions.includes('versions') && <Versions name={name} run={job.step} versionManager={versionManager} />}
-        </>
-      )}
-    </li>
+function Results({ entries, ...shared }: Omit<IItemProps, 'entry'> & Pick<IListProps, 'entries'>): React.ReactElement {
+  const [words, search] = React.useState('');
+  const [kind, choose] = React.useState<Standing | null>(null);
+  const [reached, reach] = React.useState('');
+  const isMany = entries.length > FEW;
+  const only = isMany && entries.some(entry => standing(entry) === kind) ? kind : null; // the last one may have changed
+  const wanted = isMany ? words.trim().toLowerCase() : '';
+  const shown = entries.filter(
+    entry =>
+      (only === null || standing(entry) === only) && `${entry.name} ${word(entry)}`.toLowerCase().includes(wanted)
   );
-}
-
-function Actions({ entry, execute }: { entry: IEntry; execute: Execute }): React.ReactElement {
-  const { name, job, cellId } = entry;
-  const offers: [boolean, LabIcon, string, string][] = [
-    [allows(job, 'cancel'), ACT_ICONS.cancel, 'cancel', `Cancel ${name}`],
-    [allows(job, 'inspect'), ACT_ICONS.inspect, 'inspect', `Inspect ${name}`],
-    [allows(job, 'insert-code'), ACT_ICONS.insert, 'insert-code', `Insert the code of ${name} below its cell`],
-    [allows(job, 'export'), ACT_ICONS.export, 'export', `Export ${name} as a script`],
-    [cellId !== null, ACT_ICONS.reveal, 'reveal-cell', `Show the cell of ${name}`]
-  ];
+  const current = shown.some(({ name }) => name === reached) ? reached : shown[0]?.name;
   return (
-    <span className="jp-AutocodePanel-actions">
-      {offers
-        .filter(([offered]) => offered)
-        .map(([, Icon, action, label]) => (
-          <button key={action} type="button" title={label} aria-label={label} onClick={() => execute(action, entry)}>
-            <Icon.react tag="span" />
-          </button>
-        ))}
-    </span>
-  );
-}
-
-/** Milliseconds that a new question is shown before it can be answered, so that a double click answers one only. */
-const SEEN_MS = 700;
-
-function Consent(props: { entry: IEntry; asks: string; execute: Execute }): React.ReactElement {
-  const { entry, asks, execute } = props;
-  const [seen, setSeen] = React.useState(false);
-  React.useEffect(() => {
-    const timer = setTimeout(() => setSeen(true), SEEN_MS);
-    return () => clearTimeout(timer);
-  }, []);
-  return (
-    <div className="jp-AutocodePanel-consent" role="group" aria-label={`Question of ${entry.name}`}>
-      <p>{asks}</p>
-      <button
-        type="button"
-        className="jp-Button jp-mod-styled jp-mod-accept"
-        disabled={!seen}
-        onClick={() => execute('approve', entry)}
-      >
-        Approve
-      </button>
-      <button
-        type="button"
-        className="jp-Button jp-mod-styled jp-mod-reject"
-        disabled={!seen}
-        onClick={() => execute('decline', entry)}
-      >
-        Decline
-      </button>
-    </div>
-  );
-}
-
-function Evidence(props: { held: readonly string[]; signature: string }): React.ReactElement | null {
-  const { held, signature } = props;
-  if (held.length === 0) {
-    return null;
-  }
-  return (
-    <details className="jp-AutocodePanel-evidence">
-      <summary>{`${counted(held.length, 'check')} passed`}</summary>
-      {signature && <code>{signature}</code>}
-      <ul>
-        {held.map(line => (
-          <li key={line}>{line}</li>
-        ))}
+    <>
+      {isMany && <Filter {...{ entries, shown: shown.length, words, search, only, choose }} />}
+      <ul className="jp-AutocodePanel-list" aria-label="Results of this notebook" role="list" onKeyDown={walk}>
+        {shown.map(entry => {
+          const { name } = entry;
+          return <Item key={name} {...{ entry, ...shared }} isCurrent={name === current} onReach={() => reach(name)} />;
+        })}
       </ul>
-    </details>
+    </>
   );
 }
 
-function Facts({ facts }: { facts: readonly string[] }): React.ReactElement | null {
-  if (facts.length === 0) {
-    return null;
+interface IFilterProps {
+  entries: readonly IEntry[];
+  /** How many entries pass. */
+  shown: number;
+  words: string;
+  search: (words: string) => void;
+  only: Standing | null;
+  choose: (kind: Standing | null) => void;
+}
+
+/** A field for names and states, and a button with the count of each state that occurs. */
+function Filter({ entries, shown, words, search, only, choose }: IFilterProps): React.ReactElement {
+  const counts = (Object.keys(STANDINGS) as Standing[])
+    .map(kind => [kind, entries.filter(entry => standing(entry) === kind).length] as const)
+    .filter(([, count]) => count > 0);
+  return (
+    <div className="jp-AutocodePanel-filter" role="search" aria-label="Filter of the results">
+      <input
+        type="search"
+        aria-label="Filter by name or state"
+        placeholder={`Filter ${entries.length} results`}
+        value={words}
+        spellCheck={false}
+        onChange={event => search(event.target.value)}
+      />
+      <div role="group" aria-label="Show only">
+        {counts.map(([kind, count]) => {
+          const Icon = STANDING_ICONS[kind];
+          const label = `${count} ${STANDINGS[kind]}`;
+          return (
+            <button
+              key={kind}
+              type="button"
+              className={`jp-mod-${kind}`}
+              aria-pressed={only === kind}
+              aria-label={label}
+              title={label}
+              onClick={() => choose(only === kind ? null : kind)}
+            >
+              <Icon.react tag="span" className="jp-AutocodePanel-standing" aria-hidden="true" />
+              {count}
+            </button>
+          );
+        })}
+      </div>
+      <p role="status">{shown < entries.length && `${shown} of ${entries.length} results`}</p>
+    </div>
+  );
+}
+
+/** Lead from one result to another by arrow keys. */
+function walk(event: React.KeyboardEvent<HTMLElement>): void {
+  const names = [...event.currentTarget.querySelectorAll<HTMLElement>('.jp-AutocodePanel-name')];
+  const at = names.indexOf(event.target as HTMLElement);
+  const goals: { [key: string]: number } = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: names.length - 1 };
+  const goal = names[goals[event.key] ?? -1];
+  if (at !== -1 && goal !== undefined) {
+    event.preventDefault();
+    goal.focus();
   }
-  return (
-    <div className="jp-AutocodePanel-facts">
-      {facts.map((fact, at) => (
-        <span key={at}>{fact}</span>
-      ))}
-    </div>
-  );
-}
-
-function Bar({ value, label }: { value: number; label: string }): React.ReactElement {
-  const percent = Math.round(100 * value);
-  return (
-    <div
-      className="jp-AutocodePanel-bar"
-      role="progressbar"
-      aria-label={label}
-      aria-valuenow={percent}
-      aria-valuemin={0}
-      aria-valuemax={100}
-    >
-      <div style={{ width: `${percent}%` }} />
-    </div>
-  );
 }

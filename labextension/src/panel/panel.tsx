@@ -50,7 +50,7 @@ export class ResultsPanel extends ReactWidget {
 
   protected override onActivateRequest(): void {
     void Promise.resolve(this.renderPromise).then(() => {
-      (this.node.querySelector<HTMLElement>('button, input') ?? this.node).focus();
+      (this.node.querySelector<HTMLElement>('form input, li button[tabindex="0"]') ?? this.node).focus();
     });
   }
 
@@ -73,19 +73,27 @@ export class ResultsPanel extends ReactWidget {
   protected override render(): React.ReactElement {
     const { notebook, link, entries } = this._results;
     const since = link === null ? 0 : Math.max(0, Date.now() - link.heardAt) / 1000;
+    const isFirst = notebook !== null && entries.length === 0; // the first steps are shown in place of results
     return (
       <>
         <div className="jp-AutocodePanel-header">
           <h2>Autocode</h2>
           <span title={notebook?.context.path}>{notebook?.title.label}</span>
+          {this._start !== null && (
+            <button type="button" aria-expanded={this._showsStart || isFirst} onClick={this._toggleStart}>
+              First steps
+            </button>
+          )}
         </div>
         <ResultList
+          key={notebook?.id}
           entries={entries}
           since={since}
           isOpen={notebook !== null}
           isLoaded={link?.connected ?? false}
           execute={this._execute}
           start={this._start}
+          showsStart={this._showsStart}
           versionManager={this._versionManager}
           picture={this._picture}
         />
@@ -95,6 +103,21 @@ export class ResultsPanel extends ReactWidget {
       </>
     );
   }
+
+  /** Show the first steps, also if there are results. */
+  showStart(): void {
+    this._showsStart = true;
+    this.update();
+  }
+
+  private readonly _toggleStart = (): void => {
+    if (this._showsStart) {
+      this._showsStart = false;
+      this.update();
+    } else {
+      void this._commands.execute(commandOf('first-steps'));
+    }
+  };
 
   private readonly _picture = async (name: string): Promise<string | null> =>
     (await this._results.link?.request('picture', name)) ?? null;
@@ -130,5 +153,6 @@ export class ResultsPanel extends ReactWidget {
   private _known: readonly IEntry[];
   private _toldOf: IResults['notebook'] = null;
   private _news = '';
+  private _showsStart = false;
   private _clock: ReturnType<typeof setInterval> | undefined;
 }

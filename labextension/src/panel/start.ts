@@ -1,9 +1,8 @@
-import { NotebookActions } from '@jupyterlab/notebook';
 import type { ISettingRegistry } from '@jupyterlab/settingregistry';
 
 import { LOAD, newCell } from '../cells/first';
-import { insertBelow } from '../cells/place';
-import type { ICheckedPart, IReadyModels } from '../link/tokens';
+import type { ICheckedPart, IKernelLink, IReadyModels } from '../link/tokens';
+import { NONE_READY } from '../link/tokens';
 import type { IResults } from '../results/tokens';
 import { runCode } from './runCode';
 
@@ -14,14 +13,11 @@ const PLUGIN = 'autocoder-jupyter:plugin';
 const PATIENCE = 3000;
 const PAUSE = 300;
 
-/** Asks for the settings, with one test call, and says what is written and where. */
-const SETUP = '%autocode setup';
-
 /** The values of the form for the first steps. */
 export interface IAnswers {
   /** The name of the model for litellm; empty to use other settings. */
   model: string;
-  /** The name of the environment variable with the API key. */
+  /** The name of the environment variable with the API key; the key itself is never in here. */
   key: string;
   /** The address of a server of one's own; empty for the usual one. */
   address: string;
@@ -39,7 +35,7 @@ const MILLION = 1e6;
 /** The first steps: settings, a check, a first cell. */
 export class Start {
   constructor(
-    private readonly _results: IResults,
+    private readonly _results: Pick<IResults, 'link' | 'notebook'>,
     private readonly _registry: ISettingRegistry
   ) {}
 
@@ -58,30 +54,49 @@ export class Start {
     };
   }
 
-  /** The models that can be asked now: their key is set, or their server answers. Empty without a kernel. */
-  async ready(): Promise<readonly IReadyModels[]> {
+  /** The models that can be asked now: their key is set, or their server answers. None without a kernel. */
+  async ready(): Promise<IReadyModels> {
     const { link } = this._results;
-    return link?.connected ? (JSON.parse((await link.request('ready', '')) ?? '[]') as IReadyModels[]) : [];
+    const found = link?.connected ? await link.request('ready', '') : null;
+    return found === null ? NONE_READY : (JSON.parse(found) as IReadyModels);
   }
 
   /** Save the values in JupyterLab's settings. Rejects, and saves none, if the address or a price is not one. */
-  async save({ model, key, address, noKey, prices }: IAnswers): Promise<void> {
-    const params: Params = { ...(noKey && { api_key: NO_KEY }), ...perToken(prices) };
+  async save(answers: IAnswers): Promise<void> {
+    const values = settingsOf(answers);
     const { schema } = await this._registry.load(PLUGIN);
     // The kernel checks it in the same way. A value that the schema does not allow would block the whole page.
-    if (!new RegExp(String(schema.properties?.api_base?.pattern ?? '')).test(address.trim())) {
+    if (!new RegExp(String(schema.properties?.api_base?.pattern ?? '')).test(values.api_base)) {
       throw new Error(
         'The address must begin with http:// or https://, without a user or a password. Nothing was saved.'
       );
     }
-    await this._registry.set(PLUGIN, 'model', model.trim());
-    await this._registry.set(PLUGIN, 'api_key', noKey ? '' : key.trim());
-    await this._registry.set(PLUGIN, 'api_base', address.trim());
-    await this._registry.set(PLUGIN, 'litellm_params', params);
+    for (const [name, value] of Object.entries(values)) {
+      await this._registry.set(PLUGIN, name, value);
+    }
   }
 
-  /** What `%autocode doctor` finds. Rejects with an error to show to the user. */
+  /**
+   * Ask the model of the answers one short question, and use it from now on; resolves with `✓ … answers (1.2 s)`.
+   *
+   * Rejects with an error to show to the user.
+   *
+   * @param key the key that was typed; it goes to the kernel, and nowhere else
+   * @param keep whether the kernel gives it to the system's keyring
+   */
+  async test(answers: IAnswers, key: string, keep: boolean): Promise<string> {
+    const link = await this._connected();
+    return (await link.request('try-model', '', { values: settingsOf(answers), key, keep })) ?? '';
+  }
+
+  /** What `%autocode setup check` finds. Rejects with an error to show to the user. */
   async check(): Promise<readonly ICheckedPart[]> {
+    const link = await this._connected();
+    return JSON.parse((await link.request('doctor', '')) ?? '[]') as ICheckedPart[];
+  }
+
+  /** The link to the kernel, which has the extension loaded. */
+  private async _connected(): Promise<IKernelLink> {
     const { notebook } = this._results;
     if (notebook === null) {
       throw new Error('Open a notebook first.');
@@ -94,20 +109,7 @@ export class Start {
     if (!link?.connected) {
       throw new Error(trouble.trim() || 'The kernel does not answer. Wait until it is idle, and try again.');
     }
-    return JSON.parse((await link.request('doctor', '')) ?? '[]') as ICheckedPart[];
-  }
-
-  /** Ask all questions of the first steps in a cell: key, price, sharing, sandbox, and one test call. */
-  async ask(): Promise<void> {
-    const { notebook, link } = this._results;
-    if (notebook === null) {
-      throw new Error('Open a notebook first.');
-    }
-    if (!link?.connected) {
-      await runCode(notebook, LOAD);
-    }
-    insertBelow(notebook, notebook.content.activeCellIndex, SETUP);
-    await NotebookActions.run(notebook.content, notebook.sessionContext);
+    return link;
   }
 
   /** Insert a first cell into the notebook. */
@@ -119,6 +121,17 @@ export class Start {
   }
 }
 
+/** The settings of the answers. Throws if a price is not one. */
+function settingsOf({ model, key, address, noKey, prices }: IAnswers): Values {
+  return {
+    model: model.trim(),
+    api_key: noKey ? '' : key.trim(),
+    api_base: address.trim(),
+    litellm_params: { ...(noKey && { api_key: NO_KEY }), ...perToken(prices) }
+  };
+}
+
+type Values = { model: string; api_key: string; api_base: string; litellm_params: Params };
 type Params = { [name: string]: string | number | null };
 
 function perMillion(price: string | number | null | undefined): string {

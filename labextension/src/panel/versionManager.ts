@@ -34,22 +34,24 @@ export class VersionManager {
     if (change === 'remove' && !(await agreed(`Remove version ${number} of ${name} from disk?`))) {
       return '';
     }
-    return this._run(change === 'unpin' ? `pin ${name} --off` : `${change} ${name} ${number}`);
+    return change === 'unpin' ? this._run(name, 'pin', '--off') : this._run(name, change, number);
   }
 
   /** Rename the function with a line magic. Returns its output; '' if the user cancelled. */
   async rename(name: string): Promise<string> {
     const asked = await InputDialog.getText({ title: `Rename ${name}`, label: 'New name', text: name });
     const wanted = asked.button.accept ? (asked.value ?? '').trim() : '';
-    return wanted === '' || wanted === name ? '' : this._run(`rename ${name} ${wanted}`);
+    return wanted === '' || wanted === name ? '' : this._run(name, 'rename', wanted);
   }
 
-  private async _run(line: string): Promise<string> {
-    const { notebook } = this._results;
+  private async _run(name: string, change: string, what: string): Promise<string> {
+    const { notebook, link } = this._results;
     if (notebook === null) {
       throw new Error('Open a notebook first.');
     }
     // Not over the link: the magic binds the name, which must happen on the kernel's main thread.
+    const isOlder = link?.vocabulary.subcommands.every(({ name }) => name !== 'versions'); // one for each change
+    const line = isOlder ? `${change} ${name} ${what}` : `versions ${name} ${change} ${what}`;
     return (await runCode(notebook, `%autocode ${line}`)).trim();
   }
 }

@@ -10,8 +10,23 @@ export interface IEntry {
   job: IJob | null;
 }
 
-/** The state of an entry. `changed` is ready with a warning, such as changed tests. */
-export type Standing = 'absent' | 'changed' | Phase;
+/** The state of an entry. Ready is one of three: fully checked, `asking` with a question, or `unchecked` in part.
+ * A run that only asks whether a column was renamed is `asking` too. */
+export type Standing = 'absent' | 'asking' | 'unchecked' | Phase;
+
+/** The states in the order of their counts, in words. */
+export const STANDINGS: { readonly [standing in Standing]: string } = {
+  running: 'running',
+  waiting: 'waiting for you',
+  asking: 'with a question for you',
+  unchecked: 'not fully checked',
+  ready: 'ready',
+  failed: 'failed',
+  over_budget: 'over budget',
+  cancelled: 'cancelled',
+  not_verified: 'not verified here',
+  absent: 'not run in this kernel'
+};
 
 /** The cells in the order of the notebook, then the results without a cell; each name once. */
 export function entries(cells: readonly INamedCell[], jobs: readonly IJob[]): IEntry[] {
@@ -29,7 +44,10 @@ export function standing({ job }: IEntry): Standing {
   if (job === null) {
     return 'absent';
   }
-  return job.phase === 'ready' && job.tone === 'warn' ? 'changed' : job.phase;
+  if ((job.phase === 'ready' || job.phase === 'failed') && job.tone === 'warn') {
+    return 'asking';
+  }
+  return job.phase === 'ready' && job.tone !== 'good' ? 'unchecked' : job.phase;
 }
 
 /** Whether a job is running, or waits for the user. */
@@ -60,6 +78,29 @@ export function word({ job }: IEntry): string {
  */
 export function facts(job: IJob, since: number): string[] {
   return isUnderWay(job) ? [clock(job.seconds + since), ...job.facts] : job.facts;
+}
+
+/** All that is known of an entry, as lines of text. */
+export function told(entry: IEntry, since: number): string {
+  const { name, job } = entry;
+  const rows = (label: string): string[] => job?.rows[label] ?? [];
+  const shown = job === null ? '' : facts(job, since).join(' · ');
+  const notes = [...rows('Note'), ...rows('Warnings')];
+  return [
+    `${name}: ${word(entry)}`,
+    ...rows('Call'),
+    ...rows('Verified').map(capitalized),
+    ...rows('Reason'),
+    shown,
+    ...notes
+  ]
+    .filter(Boolean)
+    .join('\n');
+}
+
+/** A sentence with its first letter in upper case. */
+export function capitalized(words: string): string {
+  return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
 /** The text for screen readers: each result whose state has changed. */

@@ -7,7 +7,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 from autocoder_jupyter.codemode.calls import BOX_CHARACTERS, shown_arguments
-from autocoder_jupyter.display.code_card import render_html as strip_html
+from autocoder_jupyter.display.code_card import render
 from autocoder_jupyter.display.controls import Controls
 from autocoder_jupyter.display.live import MAX_CHARACTERS, card_html, card_text
 from autocoder_jupyter.run import events
@@ -36,7 +36,7 @@ def test_a_call_is_on_the_card_from_its_beginning_to_its_outcome() -> None:
     running = after(*CALLED)
     assert "◐ runs" in card_html(running)
     assert "Calling fetch" in card_text(running)
-    assert "Running code" in strip_html(running)
+    assert render(running).labels == ("Code", "Calls") and "fetch(&#x27;AAPL&#x27;)" in render(running).pane
     ended = after(events.ToolEnded("call-1", "ok", "1.5", 0.25), state=running)
     assert "✓ ok  fetch(symbol='AAPL')  1.5  0.2 s" in card_text(ended)
     replayed = after(events.ToolEnded("call-1", "ok", "1.5", 0.0, replayed=True), state=running)

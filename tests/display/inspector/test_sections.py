@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.calls.options import CallOptions
+from autocoder_jupyter.display.calls import example
 from autocoder_jupyter.display.inspector.conversation import (
     CONVERSATION_LIVE,
     ConversationBounds,
@@ -17,7 +18,7 @@ from autocoder_jupyter.display.inspector.conversation import (
     trace_section,
 )
 from autocoder_jupyter.display.inspector.data import SCHEMA_CHARACTERS, data_section, data_tab, sent_blocks
-from autocoder_jupyter.display.inspector.document import LOCK_LINES, environment_section, example, function_section
+from autocoder_jupyter.display.inspector.document import LOCK_LINES, environment_section, result_section
 from autocoder_jupyter.display.inspector.evidence import (
     attempts_section,
     attempts_with_changes,
@@ -39,11 +40,11 @@ def changed(**fields: Any) -> Report:
     return MENDED.model_copy(update=fields)
 
 
-# Function
+# Result and code
 
 
 def test_the_function_says_what_it_does_and_how_it_is_called(read: Any) -> None:
-    page = read(function_section(subject())).text
+    page = read(result_section(subject())).text
     for words in (
         "Growth by month.",
         "growth.run(sales: DataFrame, min_orders: int = 5)",
@@ -65,10 +66,10 @@ def test_an_example_can_be_typed() -> None:
 def test_what_failed_before_there_was_code_says_why(read: Any) -> None:
     declared = NOTHING.model_copy(update={"declared_outputs": MENDED.declared_outputs})
     for report in (NOTHING, declared):
-        text = read(function_section(subject(report))).text
+        text = read(result_section(subject(report))).text
         assert "No key." in text and "growth.run(" not in text, "its inputs are not known"
     seen = SampleOutputs((Glimpse("best", "2024-12"),), is_verified=False)
-    failed = read(function_section(subject(changed(success=False, error="Not solved."), outputs=seen))).text
+    failed = read(result_section(subject(changed(success=False, error="Not solved."), outputs=seen))).text
     assert "def run" in failed and "How to call it" not in failed
     assert failed.index("Not solved.") < failed.index("2024-12"), "the reason comes first"
 
@@ -88,33 +89,34 @@ def test_source_can_be_copied_inserted_and_downloaded() -> None:
 
 
 def test_every_test_stands_with_its_sentence_and_what_it_proves(read: Any) -> None:
-    page = read(evidence_section(MENDED)).text
+    page = read(evidence_section(subject())).text
     for words in (
         "adds up",
         "test_sum",
         "12 ms",
         "two runs agree",
-        "1 of 2 passes on stub functions, whatever the stubs return",
-        "changed or removed",
+        "Tests that pass on stub functions, whatever the stubs return: test_nothing",
+        "Tests changed since they were first written: test_sum",
         "def test_sum",
     ):
         assert words in page
 
 
-def test_tests_that_can_fail_and_were_not_changed_are_told_too(read: Any) -> None:
-    sound = changed(evidence=Evidence(tests=MENDED.evidence.tests[:1]))
-    page = read(evidence_section(sound)).text
-    assert "Every test fails on some stub function" in page and "No test was changed" in page
+def test_each_section_has_rows_of_its_own(read: Any) -> None:
+    first, evidence = read(result_section(subject())).text, read(evidence_section(subject())).text
+    assert "Sandbox" not in first and "adds up" not in first and "Call" in first
+    for words in ("ties keep their order", "growth.run("):
+        assert words in first and words not in evidence
 
 
 def test_a_failed_test_says_why_and_not_without_end(read: Any) -> None:
     loud = TestOutcome(id="t", outcome="failed", message="E  assert 1 == 2\n" + "x" * 10 * MESSAGE_CHARACTERS)
-    page = read(evidence_section(changed(evidence=Evidence(tests=(loud,)))))
+    page = read(evidence_section(subject(changed(evidence=Evidence(tests=(loud,))))))
     assert "assert 1 == 2" in page.text and len(page.text) < 2 * MESSAGE_CHARACTERS
 
 
 def test_without_any_evidence_it_says_so(read: Any) -> None:
-    assert "ended before a test" in read(evidence_section(NOTHING)).text
+    assert "ended before a test" in read(evidence_section(subject(NOTHING))).text
 
 
 # Attempts
@@ -285,8 +287,7 @@ def test_without_a_sandbox_it_says_so(read: Any) -> None:
 
 @pytest.mark.parametrize("state", ["ready", "failed"])
 def test_what_passed_is_listed_however_it_ended(state: Any, read: Any) -> None:
-    told = "Verified – in part: 2 tests" if state == "ready" else "Passed ✓ two runs agree"
-    assert told in read(function_section(subject(MENDED, state))).text
+    assert "✓ passed two runs agree" in read(evidence_section(subject(MENDED, state))).text
 
 
 def test_a_run_that_replayed_says_that_it_sent_nothing(read: Any) -> None:
@@ -304,10 +305,10 @@ def test_a_run_that_replayed_says_that_it_sent_nothing(read: Any) -> None:
 def test_what_the_person_demands_is_a_part_of_its_own(read: Any) -> None:
     mine = CheckOutcome(name="your test test_mine", passed=False, message="assert 3 == 4")
     evidence = MENDED.evidence.model_copy(update={"acceptance": (mine,)})
-    text = read(evidence_section(changed(evidence=evidence, own_tests="def test_mine(): ..."))).text
+    text = read(evidence_section(subject(changed(evidence=evidence, own_tests="def test_mine(): ...")))).text
     assert 0 <= text.index("Your tests") < text.index("your test test_mine") < text.index("assert 3 == 4")
     assert "Source of your tests" in text and "def test_mine" in text
-    assert "Your tests" not in read(evidence_section(MENDED)).text
+    assert "Your tests" not in read(evidence_section(subject())).text
 
 
 # Trace
@@ -335,16 +336,16 @@ def test_a_long_trace_shows_its_end_and_says_where_the_beginning_is(read: Any) -
 
 def test_blind_tests_are_counted_and_shown_apart(read: Any) -> None:
     outcomes = tuple(TestOutcome(id=name, outcome="passed") for name in ("test_a", "blind::test_b", "blind::test_c"))
-    told = read(function_section(subject(changed(evidence=Evidence(tests=outcomes))))).text
-    assert "Verified – in part: 3 tests" in told and "Passed ✓ 2 blind tests" in told
-    page = read(evidence_section(TRACED)).text
+    told = read(result_section(subject(changed(evidence=Evidence(tests=outcomes))))).text
+    assert "Verified – in part: 3 tests" in told
+    page = read(evidence_section(subject(TRACED))).text
     assert "Source of the blind tests, which the agent did not see" in page and "def test_other" in page
-    assert "blind" not in read(evidence_section(MENDED)).text
+    assert "blind" not in read(evidence_section(subject())).text
 
 
 def test_the_evidence_tells_who_changed_which_tests(read: Any) -> None:
-    page = read(evidence_section(TRACED)).text
-    assert "The agent, which also wrote the code, changed these tests after a test had failed:test_sum" in page
+    page = read(evidence_section(subject(TRACED))).text
+    assert "Tests changed by the agent since it first wrote them: test_sum" in page
 
 
 def test_rows_that_break_a_contract_are_shown_to_the_person_and_not_saved(read: Any) -> None:
@@ -355,7 +356,10 @@ def test_rows_that_break_a_contract_are_shown_to_the_person_and_not_saved(read: 
         in_full="growth: not_nullable: 1 of 12 rows (row 0: missing)\nrevenue: ge: 1 of 12 rows (row 3: -7)",
     )
     report = changed(evidence=Evidence(acceptance=(broken,)))
-    saved, live = read(evidence_section(report)).text, read(evidence_section(report, in_full=True)).text
+    saved, live = (
+        read(evidence_section(subject(report))).text,
+        read(evidence_section(subject(report), in_full=True)).text,
+    )
     assert "revenue: ge: 1 of 12 rows" in saved and "-7" not in saved
     assert "revenue: ge: 1 of 12 rows (row 3: -7)" in live
     assert "in_full" not in report.model_dump_json()

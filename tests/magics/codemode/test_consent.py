@@ -35,23 +35,48 @@ def test_the_card_asks_with_the_arguments_and_says_how_to_answer(notebook: Any, 
     launch = room(notebook).launched["mail"]
     card = card_html(launch.card.state)
     assert "May it call send_mail(to=&#x27;a@b.org&#x27;)?" in card
-    assert "%autocode approve mail" in card
+    assert "%autocode reply mail yes send_mail call-1, refuse it with %autocode reply mail no" in card
 
 
 def test_approve_allows_one_call_and_decline_refuses_one(notebook: Any, run_script: Any) -> None:
     model = begin(notebook, run_script)
-    notebook.run("%autocode approve mail")
+    notebook.run("%autocode reply mail yes send_mail call-1")
     wait_for_question(notebook, "mail", "c@d.org")
     assert notebook.value("calls") == ["sent to a@b.org"]
-    notebook.run("%autocode decline mail")
+    notebook.run("%autocode reply mail no")
     assert [call.outcome for call in notebook.value("mail.calls")] == ["ok", "denied"]
     assert notebook.value("calls") == ["sent to a@b.org"]
     assert "PermissionError" in model.requests[1]["messages"][-1]["content"]
 
 
+def test_a_yes_is_for_the_call_that_was_shown_and_no_other(notebook: Any, run_script: Any) -> None:
+    begin(notebook, run_script)
+    for words in ("yes", "yes send_mail", "yes call-1 other"):
+        with pytest.raises(InvalidRequest, match=r"waits for send_mail[\s\S]*reply mail yes send_mail call-1"):
+            notebook.run(f"%autocode reply mail {words}")
+    notebook.run("%autocode reply mail yes send_mail call-1")
+    wait_for_question(notebook, "mail", "c@d.org")
+    with pytest.raises(InvalidRequest, match=r"waits for send_mail\(to='c@d.org'\), not for call-1"):
+        notebook.run("%autocode reply mail yes send_mail call-1")
+    assert notebook.value("calls") == ["sent to a@b.org"]
+
+
+@pytest.mark.parametrize("more", ["", " --always"])
+def test_the_former_spelling_allows_what_waits_and_hints_once(
+    more: str, notebook: Any, run_script: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begin(notebook, run_script)
+    notebook.run(f"%autocode approve mail{more}")
+    if not more:
+        wait_for_question(notebook, "mail", "c@d.org")
+        notebook.run("%autocode approve mail")
+    assert notebook.value("mail.value") == ["sent", "sent"]
+    assert capsys.readouterr().out.count("%autocode approve is now %autocode reply NAME yes …") == 1
+
+
 def test_who_decides_sees_the_address_and_the_record_does_not_keep_it(notebook: Any, run_script: Any) -> None:
     begin(notebook, run_script)
-    notebook.run("%autocode approve mail --always")
+    notebook.run("%autocode reply mail yes send_mail call-1 --always")
     assert "a@b.org" not in repr(notebook.value("mail.calls"))
     launch = room(notebook).launched["mail"]
     assert launch.card.wait(60)
@@ -60,7 +85,7 @@ def test_who_decides_sees_the_address_and_the_record_does_not_keep_it(notebook: 
 
 def test_always_allows_all_calls_of_the_tool(notebook: Any, run_script: Any) -> None:
     begin(notebook, run_script)
-    notebook.run("%autocode approve mail --always")
+    notebook.run("%autocode reply mail yes send_mail call-1 --always")
     assert notebook.value("mail.value") == ["sent", "sent"]
 
 
@@ -145,4 +170,4 @@ def test_what_waits_for_nothing_cannot_be_approved(notebook: Any, run_script: An
     run_script("Nothing to do.")
     notebook.run(CELL.replace("\n", " --wait\n", 1))
     with pytest.raises(InvalidRequest, match="mail is not waiting for approval; it is ready"):
-        notebook.run("%autocode approve mail")
+        notebook.run("%autocode reply mail yes send_mail call-1")

@@ -141,7 +141,7 @@ def test_a_person_is_asked_for_what_recorded_answers_want_to_do(notebook: Any, r
     notebook.run(FIRST.replace(" --wait", ""))
     wait_for_question(notebook, "first")
     assert notebook.value("calls") == []
-    notebook.run("%autocode decline first")
+    notebook.run("%autocode reply first no")
     assert notebook.value("first.summary") == "It was declined."
     assert notebook.value("calls") == []
 

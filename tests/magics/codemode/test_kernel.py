@@ -75,7 +75,7 @@ def test_a_person_allows_a_call_while_the_kernel_is_free(lend_kernel: LendKernel
         kernel.run("%%autocode gone --mode tools --tool remove\nRemove the old one.")
         kernel.wait_for_card("May it call remove(name=&#x27;old&#x27;)?")
         assert kernel.printed("1 + 1") == "2"
-        kernel.run("%autocode approve gone")
+        kernel.run("%autocode reply gone yes remove call-1")
         card = kernel.wait_for_card("● Ready")
         assert "allowed" in card
         assert kernel.printed("gone.value, gone.summary") == "old Removed."

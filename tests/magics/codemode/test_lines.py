@@ -64,7 +64,7 @@ def test_history_is_what_was_said_here_and_from_the_record(answered: Any) -> Non
 
 
 def test_preview_is_what_was_sent(answered: Any) -> None:
-    answered.run("%autocode preview dearest")
+    answered.run("%autocode show dearest --sent")
     assert "Price of a share in dollars." in str(answered.shell.display_pub.outputs[-1])
 
 
@@ -76,9 +76,17 @@ def test_retry_asks_anew_and_calls_anew(answered: Any) -> None:
 
 def test_remove_removes_the_record(answered: Any, here: Path) -> None:
     with pytest.raises(InvalidRequest, match="dearest has no versions"):
-        answered.run("%autocode remove dearest 1")
+        answered.run("%autocode versions dearest remove 1")
+    answered.run("%autocode versions dearest remove --all")
+    assert not (here / ".autocode" / "dearest").exists()
+
+
+def test_former_spellings_apply_to_answers_too(answered: Any, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    answered.run("%autocode preview dearest")
+    assert "Price of a share in dollars." in str(answered.shell.display_pub.outputs[-1])
     answered.run("%autocode remove dearest --all")
     assert not (here / ".autocode" / "dearest").exists()
+    assert capsys.readouterr().out.count("The old spelling works") == 2
 
 
 def test_a_name_that_is_a_function_now_is_one_again(answered: Any) -> None:

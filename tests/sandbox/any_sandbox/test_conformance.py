@@ -433,60 +433,8 @@ def test_the_same_tests_run_again_in_one_process_if_that_is_reused(worker: Worke
     assert passes(1)
 
 
-def test_pytest_waits_for_tests_that_come_later(worker: Worker, callee: Worker) -> None:
-    starts = threading.Event()
-    seen: list[TestOutcome] = []
-    tests = (
-        "from solution import run\ndef test_it():\n    assert run() == 'x'\ndef test_bad():\n    assert run() == 'y'\n"
-    )
-
-    def load() -> TestSpec:
-        starts.set()
-        return TestSpec(tests, ["test_it", "test_bad"], on_report=seen.append)
-
-    run = worker.test(program("return 'x'"), TestSpec("", (), load=load), callee=callee)
-    assert starts.is_set() and [(one.id, one.outcome) for one in seen] == [
-        ("test_it", "passed"),
-        ("test_bad", "failed"),
-    ]
-    assert [one.outcome for one in run.outcomes] == ["passed", "failed"] and "'x' == 'y'" in run.outcomes[1].message
-
-
-def test_tests_that_come_later_have_their_own_time(
+def test_a_test_cannot_send_frames_that_no_run_of_tests_has(
     sandbox: Sandbox, environment: Environment, limits: WorkerLimits, callee: Worker
-) -> None:
-    tests = "import time\ndef test_it():\n    time.sleep(600)\n"
-    later = TestSpec(tests, ["test_it"], seconds=1.0)
-    worker = sandbox.start(WorkerSpec(environment, limits))
-    run = worker.test(program("return 'x'"), TestSpec("", (), load=lambda: later), callee=callee)
-    assert run.outcomes[0].outcome == "missing" and "1 s" in run.outcomes[0].message and not worker.alive
-
-
-def test_tests_that_do_not_come_leave_a_worker_that_can_be_used(worker: Worker, callee: Worker) -> None:
-    def load() -> TestSpec:
-        raise LookupError("none")
-
-    with pytest.raises(LookupError):
-        worker.test(program("return 'x'"), TestSpec("", (), load=load), callee=callee)
-    assert say(worker, "return 'still here'") == "still here"
-
-
-def test_a_worker_that_is_killed_while_it_waits_for_tests_is_gone(
-    sandbox: Sandbox, environment: Environment, limits: WorkerLimits, callee: Worker
-) -> None:
-    worker = sandbox.start(WorkerSpec(environment, limits))
-
-    def load() -> TestSpec:
-        worker.kill()
-        return TestSpec("def test_it():\n    pass\n", ["test_it"])
-
-    with pytest.raises(EngineGone):
-        worker.test(program("return 'x'"), TestSpec("", (), load=load), callee=callee)
-
-
-@pytest.mark.parametrize("come_later", [False, True])
-def test_a_test_cannot_ask_for_other_tests(
-    sandbox: Sandbox, environment: Environment, limits: WorkerLimits, callee: Worker, come_later: bool
 ) -> None:
     asks = """
         import gc
@@ -499,8 +447,7 @@ def test_a_test_cannot_ask_for_other_tests(
     """
     tests = TestSpec(dedent(asks), ["test_it"])
     worker = sandbox.start(WorkerSpec(environment, limits))
-    spec = TestSpec("", (), load=lambda: tests) if come_later else tests
-    run = worker.test(program("return 'x'"), spec, callee=callee)
+    run = worker.test(program("return 'x'"), tests, callee=callee)
     assert [one.outcome for one in run.outcomes] == ["missing"] and "invalid data" in run.output
     assert not worker.alive
 

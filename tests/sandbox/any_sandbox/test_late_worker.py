@@ -86,7 +86,7 @@ def test_a_call_whose_process_ended_is_made_once_more_in_a_fresh_one(worker: Wor
 def test_what_a_process_answered_before_it_ended_counts(worker: Worker) -> None:
     body = """
         values.append(1)
-        threading.Timer(0.05, os._exit, [6]).start()
+        threading.Timer(0.2, os._exit, [6]).start()
         return ''
     """
     assert worker.call(program(body, {"values": "list"}), {"values": []}, CallSpec(watch_inputs=True)).mutated == (

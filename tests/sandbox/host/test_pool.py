@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import pytest
 
-from autocoder_jupyter.errors import SandboxUnavailable
+from autocoder_jupyter.errors import EngineGone, SandboxUnavailable
 from autocoder_jupyter.sandbox.host import pool as pool_module
 from autocoder_jupyter.sandbox.host.pool import Pool, shared_pool
 from autocoder_jupyter.sandbox.protocol import Environment, EnvironmentSpec, Probe, Worker, WorkerLimits, WorkerSpec
@@ -26,6 +26,8 @@ SPEC = WorkerSpec(ENVIRONMENT, LIMITS)
 
 class IdleWorker(Worker):
     """A worker that only lives and dies, with the attributes that the pool needs."""
+
+    processor_seconds = 0.0
 
     def __init__(self, name: str) -> None:
         self.id = name
@@ -62,6 +64,7 @@ class CountingSandbox:
     may_start: threading.Event = field(default_factory=threading.Event)
     starting: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     fails: bool = False
+    gone: int = 0
     affords: bool = False
 
     def __post_init__(self) -> None:
@@ -84,6 +87,9 @@ class CountingSandbox:
         self.may_start.wait(600)
         if self.fails:
             raise SandboxUnavailable("no")
+        if self.gone:
+            self.gone -= 1
+            raise EngineGone("The worker did not start.")
         self.started.append(IdleWorker(f"w{len(self.started)}"))
         self.unlike.append(tuple(unlike))
         return self.started[-1]
@@ -105,6 +111,16 @@ def test_a_worker_is_borrowed_again(pool: Pool, sandbox: CountingSandbox) -> Non
     with pool.lease(SPEC) as second:
         assert second is first
     assert len(sandbox.started) == 1
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_worker_that_is_killed_at_its_start_is_started_once_more(
+    pool: Pool, sandbox: CountingSandbox, times: int
+) -> None:
+    sandbox.gone = times
+    with pytest.raises(EngineGone) if times == 2 else contextlib.nullcontext(), pool.lease(SPEC) as worker:
+        assert worker.alive
+    assert len(sandbox.started) == 2 - times
 
 
 def test_two_borrowers_at_a_time_get_two_workers(pool: Pool) -> None:

@@ -360,6 +360,25 @@ def test_workers_are_forked_from_the_process_that_has_the_libraries_already(
             worker.kill()
 
 
+def test_a_loading_process_that_was_stopped_by_a_signal_is_replaced(
+    environment: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forks, "_slots", {})
+    monkeypatch.setattr(forks, "_turn", {})
+    monkeypatch.setattr(forks, "_FORK_SECONDS", 1.0)
+    first = LocalSandbox().start(WorkerSpec(environment, WorkerLimits()))
+    (slots,) = forks._slots.values()
+    (stopped,) = (slot.process for slot in slots if slot.process is not None)
+    os.kill(stopped.supervisor.pid, signal.SIGSTOP)
+    second = LocalSandbox().start(WorkerSpec(environment, WorkerLimits()))
+    try:
+        assert say(second, "return 'here'") == "here" and origin_of(second.id) != origin_of(first.id)
+        assert gone(stopped.supervisor.pid)
+    finally:
+        first.kill()
+        second.kill()
+
+
 def test_siblings_have_folders_and_chance_of_their_own(workers: list[Worker]) -> None:
     one, _, sibling = workers
     drawn = "import random, uuid; return f'{random.random()} {np.random.rand()} {uuid.uuid4()} {os.urandom(4)}'"

@@ -3,15 +3,15 @@ import { NotebookActions } from '@jupyterlab/notebook';
 import { Signal } from '@lumino/signaling';
 
 import type { IKernelLink } from '../../link/tokens';
-import { newCell } from '../first';
-import { insertBelow } from '../place';
+import { EXAMPLE, LOAD, SAMPLE, newCell } from '../first';
+import { isEmpty, writeBelow } from '../place';
 
 jest.mock('@jupyterlab/notebook', () => ({ NotebookActions: { run: jest.fn() } }));
 jest.mock('../names', () => ({ namedCells: () => [] }));
-jest.mock('../place', () => ({ insertBelow: jest.fn() }));
+jest.mock('../place', () => ({ isEmpty: jest.fn(() => false), writeBelow: jest.fn() }));
 
 const TABLE = { name: 'sales', type: 'DataFrame' };
-const inserted = (): unknown[] => jest.mocked(insertBelow).mock.calls.map(([, , source]) => source);
+const inserted = (): unknown[] => jest.mocked(writeBelow).mock.calls.map(([, source]) => source);
 
 /** A link to a kernel, of which nothing is known at first. */
 function unknown(): { -readonly [name in keyof IKernelLink]: IKernelLink[name] } & { tell: () => void } {
@@ -66,4 +66,45 @@ it('loads it first if the kernel does not have it', async () => {
   });
   await newCell(panelOf({}), link);
   expect(inserted()).toEqual(['%load_ext autocoder_jupyter', '%%autocode result\nDescribe what you need from @sales.']);
+});
+
+/** An editor that remembers its selection, in a cell that is drawn. */
+function drawn(): { ready: Promise<void>; editor: { setSelection: jest.Mock; focus: jest.Mock } } {
+  return { ready: Promise.resolve(), editor: { setSelection: jest.fn(), focus: jest.fn() } };
+}
+
+it('writes an empty notebook whose request works: the extension, a table, and what is asked of it', async () => {
+  jest.mocked(isEmpty).mockReturnValueOnce(true);
+  const link = Object.assign(unknown(), { absent: true });
+  const ran: unknown[] = [];
+  jest.mocked(NotebookActions.run).mockImplementation(async () => {
+    Object.assign(link, { absent: false, connected: true, variables: [] });
+    ran.push(inserted().at(-1));
+    return true;
+  });
+  const cell = drawn();
+  await newCell(panelOf(cell), link);
+  expect(inserted()).toEqual([LOAD, SAMPLE, `%%autocode totals\n${EXAMPLE}`]);
+  expect(ran).toEqual([LOAD, SAMPLE]); // the request is only written
+  const end = { line: 1, column: EXAMPLE.length };
+  expect(cell.editor.setSelection).toHaveBeenCalledWith({ start: end, end });
+});
+
+it('leaves out the table if the kernel has data', async () => {
+  jest.mocked(isEmpty).mockReturnValueOnce(true);
+  await newCell(panelOf({}), Object.assign(unknown(), { connected: true, variables: [TABLE] }));
+  expect(inserted()).toEqual(['%%autocode result\nDescribe what you need from @sales.']);
+  expect(NotebookActions.run).not.toHaveBeenCalled();
+});
+
+it('writes what it is given, and runs only what loads the extension', async () => {
+  const cell = drawn();
+  const write = jest.fn(() => '%%autocode fixed\nDo it.\n\n    x');
+  const link = Object.assign(unknown(), { connected: true, variables: [TABLE] });
+  await newCell(panelOf(cell), link, write);
+  expect(write).toHaveBeenCalledWith([], [TABLE]);
+  expect(inserted()).toEqual(['%%autocode fixed\nDo it.\n\n    x']);
+  expect(NotebookActions.run).not.toHaveBeenCalled();
+  const end = { line: 1, column: 6 };
+  expect(cell.editor.setSelection).toHaveBeenCalledWith({ start: end, end });
 });

@@ -1,6 +1,7 @@
 import type { JupyterFrontEnd } from '@jupyterlab/application';
 import type { NotebookPanel } from '@jupyterlab/notebook';
 
+import type { CodeEditors } from '../../inspector/codeEditors';
 import type { Inspectors } from '../../inspector/inspectors';
 import { job } from '../../link/__tests__/fakes';
 import type { IResults } from '../../results/tokens';
@@ -12,7 +13,12 @@ const request = jest.fn(async () => null);
 const notebook = {} as NotebookPanel;
 
 function execute(action: string, link: object | null = { request }): Promise<unknown> {
-  const surroundings = { app: {} as JupyterFrontEnd, results: { link } as IResults, inspectors: {} as Inspectors };
+  const surroundings = {
+    app: {} as JupyterFrontEnd,
+    results: { link } as IResults,
+    inspectors: {} as Inspectors,
+    editors: {} as CodeEditors
+  };
   const act = acts(surroundings).find(act => act.action === action)!;
   const entry = { name: 'growth', cellId: 'a', job: job({ phase: 'waiting', question: 'fiscalmonths' }) };
   return (async () => act.execute({ notebook, entry }))();

@@ -53,9 +53,16 @@ it.each(['%%autocode f\nme@s|', '%%autocode f\n@@s|', '%%autocode f\nsal|', '%%a
 it('offers options with what they do', () => {
   const found = at('%%autocode f --max|');
   expect(found?.from).toBe('%%autocode f '.length);
-  expect(found?.items.map(({ text }) => text)).toEqual(['--max-iterations', '--max-cost', '--max-tokens']);
-  expect(found?.items.map(({ kind }) => kind)).toEqual(['N', 'DOLLARS', 'TOKENS']);
-  expect(found?.items[1].info).toBe('--max-cost DOLLARS\nmaximum cost in US dollars');
+  expect(found?.items.map(({ text }) => text)).toEqual(['--max-cost', '--max-iterations', '--max-tokens']);
+  expect(found?.items.map(({ kind }) => kind)).toEqual(['DOLLARS', 'N', 'TOKENS']);
+  expect(found?.items[0].info).toBe('--max-cost DOLLARS\nmaximum cost in US dollars');
+});
+
+test('offers what is used most first, and no former spelling', () => {
+  const offered = at('%%autocode f -|')?.items.map(({ text }) => text) ?? [];
+  expect(offered.slice(0, 4)).toEqual(['-o', '--output', '-c', '--constraint']);
+  expect(offered).not.toContain('--skip-tests');
+  expect(at('%%autocode f --effort |')?.items.map(({ text }) => text)).toEqual(['none', 'quick', 'normal', 'high']);
 });
 
 it('offers an option once only, unless it can be repeated', () => {

@@ -12,12 +12,18 @@ const HTML = `
   <button type="button" class="autocode-option-cell" data-autocode-option="--rename a=b" aria-label="Rename"></button>
   <button type="button" class="autocode-option-cell" data-autocode-option="--allow-network" aria-label="Wider"></button>
   <button type="button" class="autocode-refine-cell" aria-label="Refine"></button>
+  <div data-autocode-refines="growth">
+    <button type="button" class="autocode-keep" aria-label="Keep it as it is"></button>
+    <button type="button" class="autocode-reveal" aria-label="Show it"></button>
+  </div>
+  <button type="button" class="autocode-keep" aria-label="Keep what"></button>
   <button type="button" aria-label="Other"></button>`;
 const SOURCE = 'def run():\n    return 1 < 2';
 
 const copied = jest.fn();
 const inserted = jest.fn();
 const withOptions = jest.fn();
+const executed = jest.fn();
 let node: HTMLElement;
 let listener: ActionListener;
 
@@ -34,7 +40,7 @@ beforeEach(() => {
   node = document.createElement('div');
   node.innerHTML = HTML;
   document.body.replaceChildren(node);
-  listener = new ActionListener(node, inserted, granted, withOptions);
+  listener = new ActionListener(node, inserted, granted, withOptions, executed);
 });
 
 afterEach(() => {
@@ -54,6 +60,17 @@ it('runs its cell again with a renamed column, and with no other option', () => 
   expect(withOptions).toHaveBeenLastCalledWith(button('Rename'), '--rename a=b');
   button('Refine').click();
   expect(withOptions).toHaveBeenLastCalledWith(button('Refine'), '--refine');
+});
+
+it('executes the command of a button for the function that it stands at', () => {
+  button('Keep what').click();
+  expect(executed).not.toHaveBeenCalled();
+  button('Keep it as it is').click();
+  button('Show it').click();
+  expect(executed.mock.calls).toEqual([
+    ['keep', 'growth'],
+    ['reveal-cell', 'growth']
+  ]);
 });
 
 it('hands over the cell that takes a reading, to be run', () => {

@@ -8,6 +8,7 @@ import { Widget } from '@lumino/widgets';
 
 import { job } from '../../link/__tests__/fakes';
 import type { IJob, IKernelLink, ILink } from '../../link/tokens';
+import type { ModelForm } from '../modelForm';
 import type { Commands } from '../strip';
 import { Strip } from '../strip';
 import { FOLLOWED_MIME, FollowedOutput, PAUSE, followedIn } from '../followed';
@@ -371,4 +372,23 @@ it('offers nothing for a run that the kernel does not have', async () => {
   kernel.jobs = [job({ started: 8, phase: 'ready' })];
   await render(bundle('ready', 'end', { finished: true }));
   expect(buttons()).toEqual([]);
+});
+
+it('asks below its card which model is meant while the kernel asks for one, and only once', async () => {
+  const make = jest.fn(() => new Widget() as ModelForm);
+  const kernel = new Kernel();
+  const links = { forNotebook: () => kernel, changed: new Signal<object, void>({}) } as unknown as ILink;
+  const commands = { hasCommand: () => true } as unknown as Commands;
+  const output = new FollowedOutput(notebook, rendermime, links, commands, make);
+  await output.renderModel(new MimeModel({ trusted: true, data: bundle('a card', 'a', { finished: true }) }));
+  const failed = job({ name: 'growth', started: 7, phase: 'failed', actions: ['choose-model'] });
+  kernel.says({ jobs: [failed] });
+  kernel.says({ jobs: [{ ...failed, seconds: 2 }] });
+  expect(make).toHaveBeenCalledTimes(1);
+  const form = make.mock.results[0].value as Widget;
+  expect(output.node.contains(form.node)).toBe(true);
+  expect(output.hasClass('jp-mod-offers')).toBe(true);
+  kernel.says({ jobs: [{ ...failed, phase: 'running', actions: ['cancel'] }] });
+  expect(form.isDisposed).toBe(true);
+  output.dispose();
 });

@@ -76,7 +76,14 @@ it('runs an edited request again, from the function that is there', () => {
 it('shows the buttons of a card, unless JupyterLab has removed what they need', () => {
   const style = document.createElement('style');
   style.textContent = readFileSync(join(__dirname, '../../../style/outputs.css'), 'utf-8');
-  const names = ['autocode-action', 'autocode-wish', 'autocode-option-cell', 'autocode-refine-cell'];
+  const names = [
+    'autocode-action',
+    'autocode-wish',
+    'autocode-option-cell',
+    'autocode-refine-cell',
+    'autocode-keep',
+    'autocode-reveal'
+  ];
   const buttons = (more: string): string =>
     names.map(name => `<button hidden class="${name}" ${more}></button>`).join('');
   document.body.innerHTML = buttons('aria-label="Do it"') + buttons('');

@@ -4,13 +4,14 @@ import type { Root } from 'react-dom/client';
 import { createRoot } from 'react-dom/client';
 
 import type { ICheckedPart } from '../../link/tokens';
+import { NONE_READY } from '../../link/tokens';
 import { FirstRun } from '../firstRun';
 import type { IAnswers } from '../start';
 
 const check = jest.fn();
 const ready = jest.fn();
 const save = jest.fn();
-const ask = jest.fn();
+const test = jest.fn();
 const begin = jest.fn();
 const SET: IAnswers = { model: 'openai/gpt', key: 'MY_KEY', address: '', noKey: false, prices: ['', ''] };
 
@@ -32,6 +33,7 @@ const FOUND = [
   part('python', '3.11.7', '/usr/bin/python', 0, false)
 ];
 
+const ANSWERS = '✓ openai/gpt answers (1.2 s)';
 const SAVED =
   "Saved in JupyterLab's settings: openai/gpt and the name MY_KEY. Nothing is written into the notebook, and no key.";
 
@@ -40,21 +42,30 @@ const said = (): string | null => node.querySelector('[role=status]')!.textConte
 beforeEach(async () => {
   (globalThis as { IS_REACT_ACT_ENVIRONMENT?: boolean }).IS_REACT_ACT_ENVIRONMENT = true;
   jest.resetAllMocks();
+  stored = {};
   node = document.createElement('div');
   document.body.replaceChildren(node);
   const answers = async (): Promise<IAnswers> => ({ ...SET, ...stored });
-  ready.mockResolvedValue([
-    { text: 'GEMINI_API_KEY is set.', models: ['gemini/gemini-2.5-pro'], api_base: '' },
-    { text: 'Ollama answers on this machine.', models: ['ollama_chat/qwen3', 'ollama_chat/<b>'], api_base: '' },
-    { text: 'LM Studio answers at its address.', models: ['openai/gemma'], api_base: STUDIO }
-  ]);
+  ready.mockResolvedValue({
+    keyring: '',
+    model: 'openai/set',
+    api_base: '',
+    offers: [
+      { text: 'GEMINI_API_KEY is set.', models: ['gemini/gemini-2.5-pro'], api_base: '' },
+      { text: 'Ollama answers on this machine.', models: ['ollama_chat/qwen3', 'ollama_chat/<b>'], api_base: '' },
+      { text: 'LM Studio answers at its address.', models: ['openai/gemma'], api_base: STUDIO }
+    ]
+  });
   root = createRoot(node);
   draw = isLoaded =>
-    act(async () => root.render(<FirstRun start={{ answers, ask, begin, check, ready, save }} isLoaded={isLoaded} />));
+    act(async () => root.render(<FirstRun start={{ answers, begin, check, ready, save, test }} isLoaded={isLoaded} />));
   await draw(false);
 });
 
-const fields = (): HTMLInputElement[] => [...node.querySelectorAll<HTMLInputElement>('input:not([type=checkbox])')];
+const fields = (): HTMLInputElement[] => [
+  ...node.querySelectorAll<HTMLInputElement>('input:not([type=checkbox]):not([type=password])')
+];
+const keyField = (): HTMLInputElement | null => node.querySelector('[type=password]');
 const texts = (): string[] => fields().map(field => field.value);
 const box = (): HTMLInputElement => node.querySelector<HTMLInputElement>('[type=checkbox]')!;
 
@@ -68,31 +79,90 @@ async function submit(): Promise<void> {
   await act(async () => node.querySelector('form')!.requestSubmit());
 }
 
-it('begins with what is set, and says what the kernel found, as text', async () => {
+it('begins with what is set, says that the model answers, and what the kernel found where it is opened', async () => {
   check.mockResolvedValue(FOUND);
+  test.mockResolvedValue(ANSWERS);
   expect(texts()).toEqual(['openai/gpt', 'MY_KEY', '', '', '']);
   await submit();
   expect(save).toHaveBeenCalledWith(SET);
-  expect(said()).toContain(SAVED);
+  expect(said()).toBe(`${ANSWERS}${SAVED}`);
+  expect(check).not.toHaveBeenCalled();
+  const found = [...node.querySelectorAll('details')].at(-1)!;
+  await act(async () => void found.dispatchEvent(new Event('toggle')));
   const names = (list: Element): (string | null)[] => [...list.querySelectorAll('dt')].map(name => name.textContent);
-  const [used, all] = node.querySelectorAll('dl');
-  expect(names(used)).toEqual(['sandbox', 'model', 'key']);
-  expect([...used.querySelectorAll('dd')].map(state => state.className)).toEqual(['', '', 'jp-mod-bad']);
-  expect(used.querySelectorAll('dd')[2].textContent).toBe('<b>MY_KEY</b> is not setreplays work without it');
+  const all = node.querySelector('dl')!;
+  expect([...all.querySelectorAll('dd')].map(state => state.className)).toEqual(['', '', '', 'jp-mod-bad', '']);
+  expect(all.querySelectorAll('dd')[3].textContent).toBe('<b>MY_KEY</b> is not setreplays work without it');
   expect(names(all)).toEqual(['sandbox', 'local', 'model', 'key', 'python']);
-  expect(all.closest('details')!.open).toBe(false);
+});
+
+it('gives the key to the kernel only, shows it nowhere, and empties its field', async () => {
+  test.mockRejectedValueOnce(new Error('It is refused.'));
+  test.mockResolvedValue(ANSWERS);
+  keyField()!.value = ' sk-mine ';
+  await submit();
+  expect(said()).toContain('It is refused.');
+  expect(keyField()!.value).toBe(' sk-mine ');
+  await submit();
+  expect(test.mock.calls).toEqual([
+    [SET, 'sk-mine', false],
+    [SET, 'sk-mine', false]
+  ]);
+  expect(JSON.stringify(save.mock.calls)).not.toContain('sk-mine');
+  expect(node.outerHTML).not.toContain('sk-mine');
+  expect(keyField()!.value).toBe('');
+});
+
+it('begins with the model that the kernel uses where none is saved', async () => {
+  stored = { model: '', key: '' };
+  await act(async () => root.render(null));
+  await draw(false);
+  expect(texts()[0]).toBe('openai/set');
+  await type(0, '');
+  await act(async () => node.querySelector('input')!.focus());
+  expect(texts()[0]).toBe('');
+});
+
+it('offers the keyring of the system where there is one', async () => {
+  test.mockResolvedValue(ANSWERS);
+  ready.mockResolvedValue({ ...NONE_READY, keyring: 'the macOS keychain' });
+  await draw(true);
+  const choice = [...node.querySelectorAll('label')].find(label => label.textContent?.includes('keychain'))!;
+  expect(choice.textContent).toBe('Keep it in the macOS keychain too');
+  await act(async () => choice.querySelector('input')!.click());
+  await submit();
+  expect(test).toHaveBeenCalledWith(SET, '', true);
+});
+
+it('on a card, runs the cell with the model that answers', async () => {
+  test.mockResolvedValue(ANSWERS);
+  const run = jest.fn();
+  const answers = async (): Promise<IAnswers> => SET;
+  const start = { answers, begin, check, ready, save, test };
+  await act(async () => root.render(<FirstRun start={start} isLoaded={true} title="Which model?" run={run} />));
+  expect(node.querySelector('form')!.getAttribute('aria-label')).toBe('Which model?');
+  expect([...node.querySelectorAll('button')].map(button => button.textContent)).not.toContain('Run the cell');
+  await act(async () => pressed('gemini/gemini-2.5-pro'));
+  expect(texts()[0]).toBe('gemini/gemini-2.5-pro');
+  await submit();
+  await act(async () => pressed('Run the cell'));
+  expect(run).toHaveBeenCalledWith('gemini/gemini-2.5-pro');
 });
 
 it('shows the address of an own server where one is set, and says that it saved it', async () => {
   const more = (): HTMLDetailsElement => node.querySelector('details')!;
+  expect(more().open).toBe(true);
+  stored = { key: '' };
+  await act(async () => root.render(null));
+  await draw(false);
   expect(more().open).toBe(false);
   stored = { address: 'http://localhost:8000/v1' };
-  check.mockResolvedValue(FOUND);
+  test.mockResolvedValue(ANSWERS);
   await act(async () => root.render(null));
   await draw(false);
   stored = {};
   expect(more().open).toBe(true);
-  expect(more().querySelector('input')!.value).toBe('http://localhost:8000/v1');
+  expect(texts()[2]).toBe('http://localhost:8000/v1');
   await submit();
   expect(save.mock.calls[0][0].address).toBe('http://localhost:8000/v1');
   expect(said()).toContain('openai/gpt, the name MY_KEY and the address http://localhost:8000/v1.');
@@ -103,7 +173,7 @@ it('keeps what was typed before the settings are there', async () => {
   const late = (): Promise<IAnswers> => new Promise(resolve => (arrive = resolve));
   await act(async () => root.render(null));
   await act(async () =>
-    root.render(<FirstRun start={{ answers: late, ask, begin, check, ready, save }} isLoaded={false} />)
+    root.render(<FirstRun start={{ answers: late, begin, check, ready, save, test }} isLoaded={false} />)
   );
   await type(0, 'ollama/mine');
   await act(async () => arrive(SET));
@@ -111,8 +181,9 @@ it('keeps what was typed before the settings are there', async () => {
 });
 
 it('takes that no key is needed, and prices, and says that it saved them', async () => {
-  check.mockResolvedValue(FOUND);
+  test.mockResolvedValue(ANSWERS);
   await act(async () => box().click());
+  expect(keyField()).toBeNull();
   expect(fields()[1].disabled).toBe(true);
   await type(3, '0');
   await type(4, '0.15');
@@ -148,18 +219,18 @@ it('fills in the address of a server on this machine with its model, and removes
 });
 
 it('says why it could not look, and can be asked again', async () => {
-  check.mockRejectedValue(new Error('The notebook has no kernel.'));
+  test.mockRejectedValue(new Error('The notebook has no kernel.'));
   await submit();
-  expect(said()).toBe(`${SAVED}The notebook has no kernel.`);
+  expect(said()).toBe(`The notebook has no kernel.${SAVED}`);
   await submit();
-  expect(check).toHaveBeenCalledTimes(2);
+  expect(test).toHaveBeenCalledTimes(2);
 });
 
 it('does not say that it saved what could not be saved', async () => {
   save.mockRejectedValue(new Error('The server is gone.'));
   await submit();
   expect(said()).toBe('The server is gone.');
-  expect(check).not.toHaveBeenCalled();
+  expect(test).not.toHaveBeenCalled();
 });
 
 const offered = (): string[] => [...node.querySelectorAll('option')].map(option => option.value);
@@ -168,11 +239,16 @@ it('suggests the models that can be asked now first, each once, and says why', a
   expect(offered().slice(0, 3)).toEqual(['gemini/gemini-2.5-pro', 'ollama_chat/qwen3', 'ollama_chat/<b>']);
   expect(offered()).toContain('anthropic/claude-sonnet-4-5');
   expect(new Set(offered()).size).toBe(offered().length);
-  expect(node.textContent).toContain('GEMINI_API_KEY is set. Ollama answers on this machine. LM Studio answers');
+  expect([...node.querySelectorAll('li')].map(item => item.textContent)).toEqual([
+    'gemini/gemini-2.5-proGEMINI_API_KEY is set.',
+    'ollama_chat/qwen3Ollama answers on this machine.',
+    'openai/gemmaLM Studio answers at its address.'
+  ]);
 });
 
 it('asks again when the field is used, as a server may have started', async () => {
-  ready.mockResolvedValue([{ text: 'Ollama answers on this machine.', models: ['ollama_chat/qwen3'], api_base: '' }]);
+  const text = 'Ollama answers on this machine.';
+  ready.mockResolvedValue({ ...NONE_READY, offers: [{ text, models: ['ollama_chat/qwen3'], api_base: '' }] });
   await act(async () => node.querySelector('input')!.focus());
   expect(offered()[0]).toBe('ollama_chat/qwen3');
 });
@@ -186,12 +262,12 @@ it('asks again when the extension is loaded, and keeps the usual suggestions wit
 });
 
 it('checks once at a time, and keeps the focus on its button meanwhile', async () => {
-  check.mockReturnValue(new Promise(() => undefined));
+  test.mockReturnValue(new Promise(() => undefined));
   const button = node.querySelector<HTMLButtonElement>('[type=submit]')!;
   button.focus();
   await submit();
   await submit();
-  expect(check).toHaveBeenCalledTimes(1);
+  expect(test).toHaveBeenCalledTimes(1);
   expect(button.disabled).toBe(false);
   expect(button.getAttribute('aria-disabled')).toBe('true');
 });
@@ -199,13 +275,6 @@ it('checks once at a time, and keeps the focus on its button meanwhile', async (
 function pressed(words: string): void {
   [...node.querySelectorAll('button')].find(button => button.textContent === words)!.click();
 }
-
-it('asks the questions of the set-up in a cell, and says why it cannot', async () => {
-  ask.mockRejectedValue(new Error('Open a notebook first.'));
-  await act(async () => pressed('Set up with questions'));
-  expect(ask).toHaveBeenCalled();
-  expect(said()).toBe('Open a notebook first.');
-});
 
 it('puts a first cell in', () => {
   pressed('Insert a first cell');

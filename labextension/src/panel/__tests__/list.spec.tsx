@@ -13,15 +13,27 @@ const picture = jest.fn(async (): Promise<string | null> => null);
 
 function shown(entries: IEntry[], given: { isOpen?: boolean; isLoaded?: boolean } = {}): HTMLElement {
   const node = document.createElement('div');
+  document.body.replaceChildren(node);
   const always = { since: 0, isOpen: true, isLoaded: true, execute, start: null, versionManager, picture };
-  const props = { entries, ...always, ...given };
+  const props = { entries, showsStart: false, ...always, ...given };
   act(() => createRoot(node).render(<ResultList {...props} />));
   return node;
 }
 
-function labels(node: HTMLElement): string[] {
-  return [...node.querySelectorAll('button')].map(button => button.getAttribute('aria-label') ?? button.textContent!);
+/** The same with everything about the first entry. */
+function unfolded(entries: IEntry[]): HTMLElement {
+  const node = shown(entries);
+  act(() => node.querySelector<HTMLElement>('.jp-AutocodePanel-name')!.click());
+  return node;
 }
+
+function labels(node: HTMLElement): string[] {
+  const buttons = [...node.querySelectorAll('button:not(.jp-AutocodePanel-name)')];
+  return buttons.map(button => button.getAttribute('aria-label') ?? button.textContent!);
+}
+
+const names = (node: HTMLElement): string[] =>
+  [...node.querySelectorAll('.jp-AutocodePanel-name')].map(name => name.textContent!);
 
 beforeAll(() => {
   (globalThis as { IS_REACT_ACT_ENVIRONMENT?: boolean }).IS_REACT_ACT_ENVIRONMENT = true;
@@ -88,7 +100,7 @@ it('asks for a call of a tool, and offers nothing of a function for an answer', 
   expect(shown([{ name: 'f', cellId: 'a', job: waiting }]).textContent).toContain(
     "May it call send_mail(to='a@example.org')?"
   );
-  const ready = shown([{ name: 'f', cellId: 'a', job: job({ phase: 'ready', actions: ['inspect'] }) }]);
+  const ready = unfolded([{ name: 'f', cellId: 'a', job: job({ phase: 'ready', actions: ['inspect'] }) }]);
   expect(labels(ready)).toEqual(['Inspect f', 'Show the cell of f']);
   expect(ready.textContent).not.toContain('Versions');
 });
@@ -102,10 +114,86 @@ it('shows how far it is only while it runs', () => {
 
 it('shows evidence, warnings and reasons as text, never as markup', () => {
   const nasty = '<img src=x onerror=alert(1)>';
-  const rows = { Verified: [nasty], Passed: [nasty], Warnings: [nasty], Reason: [nasty], Call: [nasty] };
-  const node = shown([{ name: 'f', cellId: 'a', job: job({ phase: 'failed', rows }) }]);
+  const rows = { Verified: [nasty], Warnings: [nasty], Reason: [nasty], Call: [nasty], Note: [`${nasty}!`] };
+  const entries = [
+    { name: 'f', cellId: 'a', job: job({ phase: 'failed', title: 'Failed', rows, facts: ['3 tests'] }) }
+  ];
+  const { textContent, firstElementChild: list } = shown(entries);
+  expect(textContent).toBe('fFailed');
+  const hover = list!.querySelector<HTMLElement>('.jp-AutocodePanel-head')!.title;
+  expect(hover.split('\n')).toEqual(['f: Failed', nasty, nasty, nasty, '3 tests', `${nasty}!`, nasty]);
+  const node = unfolded(entries);
   expect(node.querySelector('img')).toBeNull();
   expect(node.textContent!.split(nasty)).toHaveLength(6);
+  expect(node.querySelector<HTMLElement>('.jp-AutocodePanel-head')!.title).toBe(''); // it would be said twice
+});
+
+const STANDINGS = [
+  { phase: 'ready', tone: 'good', title: 'Ready' },
+  { phase: 'ready', tone: 'warn', title: 'Ready, with a question for you' },
+  { phase: 'failed', tone: 'bad', title: 'Failed' }
+] as const;
+const SIXTY = Array.from({ length: 60 }, (_, at): IEntry => {
+  return { name: `f${at}`, cellId: `${at}`, job: at === 59 ? null : job(STANDINGS[at % 3]) };
+});
+
+it('filters many by name and state, and counts the states', () => {
+  const node = shown(SIXTY);
+  const counts = [...node.querySelectorAll<HTMLElement>('[role=group] button')];
+  expect(counts.map(button => [button.textContent, button.title])).toEqual([
+    ['20', '20 with a question for you'],
+    ['20', '20 ready'],
+    ['19', '19 failed'],
+    ['1', '1 not run in this kernel']
+  ]);
+  const said = (): string => node.querySelector('[role=status]')!.textContent!;
+  expect([names(node).length, said()]).toEqual([60, '']);
+  act(() => counts[2].click());
+  expect([names(node).length, names(node)[0], said()]).toEqual([19, 'f2', '19 of 60 results']);
+  expect(counts.map(button => button.ariaPressed ?? button.getAttribute('aria-pressed'))).toContain('true');
+  const field = node.querySelector('input')!;
+  const type = (text: string): void =>
+    act(() => {
+      Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value')!.set!.call(field, text);
+      field.dispatchEvent(new Event('input', { bubbles: true }));
+    });
+  type(' F5 ');
+  expect(names(node)).toEqual(['f5', 'f50', 'f53', 'f56']);
+  act(() => counts[2].click());
+  type('question');
+  expect(names(node)).toHaveLength(20);
+  type('nothing like it');
+  expect([names(node).length, said()]).toEqual([0, '0 of 60 results']);
+});
+
+it('has no filter for a few', () => {
+  expect(shown(SIXTY.slice(0, 5)).querySelector('[role=search]')).toBeNull();
+});
+
+it('is one stop of the Tab key, and arrow keys lead from one result to another', () => {
+  const node = shown(SIXTY);
+  const stops = (): string[] =>
+    [...node.querySelectorAll<HTMLElement>('.jp-AutocodePanel-name')]
+      .filter(name => name.tabIndex === 0)
+      .map(name => name.textContent!);
+  const press = (key: string): string => {
+    act(() => void document.activeElement!.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true })));
+    return document.activeElement!.textContent!;
+  };
+  expect(stops()).toEqual(['f0']);
+  act(() => node.querySelector<HTMLElement>('.jp-AutocodePanel-name')!.focus());
+  expect(['ArrowDown', 'ArrowDown', 'ArrowUp', 'End', 'ArrowDown', 'Home', 'ArrowUp', 'x'].map(press)).toEqual([
+    'f1',
+    'f2',
+    'f1',
+    'f59',
+    'f59',
+    'f0',
+    'f0',
+    'f0'
+  ]);
+  press('End');
+  expect(stops()).toEqual(['f59']);
 });
 
 const PNG = 'data:image/png;base64,iVBORw==';
@@ -121,15 +209,16 @@ it.each([
   [null, undefined]
 ])('shows the picture of a finished result, given %p', async (told, src) => {
   picture.mockResolvedValueOnce(told);
-  const node = shown([{ name: 'growth', cellId: 'a', job: job({ phase: 'ready', title: 'Ready' }) }]);
+  const node = unfolded([{ name: 'growth', cellId: 'a', job: job({ phase: 'ready', title: 'Ready' }) }]);
   await act(async () => undefined);
   const image = node.querySelector('img');
   expect(image?.getAttribute('src')).toBe(src);
   expect(image?.alt).toBe(src && 'chart: bar chart');
 });
 
-it('asks for no picture of a running result', () => {
+it('asks for no picture of a running result, nor of one that is not unfolded', () => {
   picture.mockClear();
-  shown([{ name: 'growth', cellId: 'a', job: job({ phase: 'running' }) }]);
+  unfolded([{ name: 'growth', cellId: 'a', job: job({ phase: 'running' }) }]);
+  shown([{ name: 'growth', cellId: 'a', job: job({ phase: 'ready' }) }]);
   expect(picture).not.toHaveBeenCalled();
 });

@@ -5,9 +5,11 @@ import { Widget } from '@lumino/widgets';
 import { act } from 'react';
 
 import { job } from '../../link/__tests__/fakes';
+import { NONE_READY } from '../../link/tokens';
 import type { IEntry } from '../../results/entries';
 import type { IResults } from '../../results/tokens';
 import { ResultsPanel } from '../panel';
+import type { Start } from '../start';
 import { VersionManager } from '../versionManager';
 
 beforeAll(() => {
@@ -52,7 +54,7 @@ it.each([false, true])(
     document.body.append(cell);
     await act(async () => Widget.attach(panel, document.body));
     await act(async () => MessageLoop.flush());
-    panel.node.querySelector('button')!.focus();
+    act(() => panel.node.querySelector('button')!.focus());
     await act(async () => {
       results.entries = [{ name: 'churn', cellId: null, job: null }];
       changed.emit();
@@ -90,7 +92,7 @@ it('passes consent on, and leaves the focus with its result', async () => {
   expect([label('growth'), label('asking')]).toEqual(['growth: Cancelled', 'asking: Waiting for approval']);
   const approve = panel.node.querySelector<HTMLButtonElement>('.jp-mod-accept')!;
   expect([approve.textContent, approve.disabled]).toEqual(['Approve', false]);
-  approve.focus();
+  act(() => approve.focus());
   approve.click();
   expect(approved).toHaveBeenCalledWith({ name: 'asking' });
   await act(async () => {
@@ -103,4 +105,35 @@ it('passes consent on, and leaves the focus with its result', async () => {
   expect(document.activeElement!.closest<HTMLElement>('[data-name]')?.dataset.name).toBe('asking');
   act(() => panel.dispose());
   jest.useRealTimers();
+});
+
+it('has the first steps at its top whenever they are asked for', async () => {
+  const entries = [{ name: 'growth', cellId: 'a', job: null }];
+  const results = { notebook: { id: 'a', title: { label: 'a' }, context: { path: 'a' } }, link: null, entries };
+  const shown = Object.assign(results, { changed: new Signal<object, void>({}) }) as unknown as IResults;
+  const start = {
+    answers: async () => Promise.reject(new Error('none')),
+    ready: async () => NONE_READY
+  } as unknown as Start;
+  const commands = new CommandRegistry();
+  const panel = new ResultsPanel(shown, commands, start, new VersionManager(shown));
+  commands.addCommand('autocoder-jupyter:first-steps', {
+    describedBy: { args: {} },
+    execute: () => panel.showStart()
+  });
+  await act(async () => Widget.attach(panel, document.body));
+  await act(async () => MessageLoop.flush());
+  const button = panel.node.querySelector<HTMLElement>('.jp-AutocodePanel-header button')!;
+  const seen = (): unknown[] => [button.getAttribute('aria-expanded'), panel.node.querySelectorAll('form').length];
+  const click = async (): Promise<void> => {
+    await act(async () => button.click());
+    await act(async () => MessageLoop.flush());
+  };
+  expect(seen()).toEqual(['false', 0]);
+  await click();
+  expect(seen()).toEqual(['true', 1]);
+  expect(panel.node.querySelector('[data-name=growth]')).not.toBeNull();
+  await click();
+  expect(seen()).toEqual(['false', 0]);
+  act(() => panel.dispose());
 });

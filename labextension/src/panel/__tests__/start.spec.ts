@@ -1,7 +1,5 @@
-import { NotebookActions } from '@jupyterlab/notebook';
 import type { ISettingRegistry } from '@jupyterlab/settingregistry';
 
-import { insertBelow } from '../../cells/place';
 import type { IResults } from '../../results/tokens';
 import { runCode } from '../runCode';
 import type { IAnswers } from '../start';
@@ -9,7 +7,6 @@ import { Start } from '../start';
 import SCHEMA from '../../../schema/plugin.json';
 
 jest.mock('@jupyterlab/notebook', () => ({ NotebookActions: { run: jest.fn() } }));
-jest.mock('../../cells/place', () => ({ insertBelow: jest.fn() }));
 jest.mock('../runCode', () => ({ runCode: jest.fn() }));
 
 const NO_KEY = 'not-needed';
@@ -78,22 +75,33 @@ it.each(['localhost:8000', 'ftp://example.org', 'https://me:secret@example.org',
   }
 );
 
-it.each([
-  [true, []],
-  [false, ['%load_ext autocoder_jupyter']]
-])('asks its questions in a cell of the notebook, and loads the extension first: %s', async (connected, loaded) => {
-  const notebook = { content: { activeCellIndex: 2 }, sessionContext: {} };
-  const results = { notebook, link: { connected } } as unknown as IResults;
-  await new Start(results, registry as unknown as ISettingRegistry).ask();
-  expect(jest.mocked(runCode).mock.calls.map(([, code]) => code)).toEqual(loaded);
-  expect(insertBelow).toHaveBeenCalledWith(notebook, 2, '%autocode setup');
-  expect(NotebookActions.run).toHaveBeenCalledWith(notebook.content, notebook.sessionContext);
+it('sends the key with the settings of the model to the kernel, and saves it nowhere', async () => {
+  const request = jest.fn().mockResolvedValue('✓');
+  const link = { connected: true, request };
+  const start = new Start({ notebook: {}, link } as unknown as IResults, registry as unknown as ISettingRegistry);
+  expect(await start.test(answers, 'sk-mine', true)).toBe('✓');
+  const values = {
+    model: 'openai/ours',
+    api_key: 'OUR_KEY',
+    api_base: 'https://models.example:8443/v1',
+    litellm_params: {}
+  };
+  expect(request).toHaveBeenCalledWith('try-model', '', { values, key: 'sk-mine', keep: true });
+  expect(saved).toEqual({});
 });
 
-it('can ask nothing without a notebook', async () => {
+it('loads the extension before it tests a model', async () => {
+  const link = { connected: false, request: async () => '✓' };
+  jest.mocked(runCode).mockImplementation(async () => ((link.connected = true), ''));
+  const results = { notebook: {}, link } as unknown as IResults;
+  await new Start(results, registry as unknown as ISettingRegistry).test(answers, '', false);
+  expect(jest.mocked(runCode).mock.calls.map(([, code]) => code)).toEqual(['%load_ext autocoder_jupyter']);
+});
+
+it('can test nothing without a notebook', async () => {
   const none = new Start(
     { notebook: null, link: null } as unknown as IResults,
     registry as unknown as ISettingRegistry
   );
-  await expect(none.ask()).rejects.toThrow('Open a notebook first.');
+  await expect(none.test(answers, '', false)).rejects.toThrow('Open a notebook first.');
 });

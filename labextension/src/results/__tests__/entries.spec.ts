@@ -36,10 +36,13 @@ describe('how an entry stands', () => {
     expect(word(entry({ phase: 'running', title: 'Running the tests' }))).toBe('Running the tests');
   });
 
-  it('tells a result with a warning from one without', () => {
+  it('tells a result with a question, or one that is not fully checked, from one that is', () => {
     expect(standing(ABSENT)).toBe('absent');
     expect(standing(entry({ phase: 'ready', tone: 'good' }))).toBe('ready');
-    expect(standing(entry({ phase: 'ready', tone: 'warn' }))).toBe('changed');
+    expect(standing(entry({ phase: 'ready', tone: 'warn' }))).toBe('asking');
+    expect(standing(entry({ phase: 'ready', tone: 'quiet' }))).toBe('unchecked');
+    expect(standing(entry({ phase: 'failed', tone: 'warn' }))).toBe('asking');
+    expect(standing(entry({ phase: 'failed', tone: 'bad' }))).toBe('failed');
     expect(standing(entry({ phase: 'not_verified', tone: 'warn' }))).toBe('not_verified');
   });
 });

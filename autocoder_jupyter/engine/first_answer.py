@@ -1,0 +1,444 @@
+"""The first answer: a module whose docstring is the plan. The plan is read while the code below it is still written.
+
+A docstring, because every model can write one: small ones fail at a JSON record of the same content, and write right
+code beside it.
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from autocoder_jupyter.engine.conversation import Conversation, Messages
+from autocoder_jupyter.engine.plan import (
+    PlanAnswer,
+    PlannedColumn,
+    PlannedOutput,
+    PlannedParameter,
+    PlannedQuestion,
+)
+from autocoder_jupyter.engine.prompt import (
+    FUNCTION,
+    block,
+    given_signature,
+    interface_problem,
+    plan_addition,
+    question,
+    request_text,
+    signature,
+    without_entry,
+)
+from autocoder_jupyter.models.answers import NotCode, Unreadable, ask_until_readable, defines, extract_code, read_record
+from autocoder_jupyter.models.protocol import SILENT, Listener, Question
+from autocoder_jupyter.request import Request
+from autocoder_jupyter.types import CodePlan, Exchange, InputSpec
+from autocoder_jupyter.untrusted.parsing import parse, parse_expression
+
+# The question
+
+_ROLE = "You write one Python module that answers the request, as an expert in Python and pandas."
+
+_PLAN_ROLE = "You plan one Python function, `run`, that answers the request. Somebody else writes its code."
+
+_DOCSTRING = '''\
+Begin the module with a docstring that says what `run` returns and how you read the request. Somebody else writes the
+tests from this docstring and the rules above, and never sees the code: leave nothing open that both need to know. Its
+form, for some other request:
+
+"""Revenue of each shop, without cancelled orders.
+
+Outputs:
+- by_shop (DataFrame): one row per shop, the highest revenue first
+    - shop (str): its name
+    - revenue (float64): sum of units * price
+Parameters:
+- status (str = "cancelled"): orders with this status are left out
+Assumptions:
+- Orders without a shop are left out.
+- A refund counts as negative revenue.
+Packages: none
+Holds: order, groups:shop
+"""
+
+- Outputs: the name, type and exact meaning of each (unit, order, what is counted; for a list of fixed length, what
+  stands at each place; for an int that is not a count, which value means none). For a DataFrame also how its rows are
+  sorted, and its columns in order, each with dtype (int64, float64, str, bool, datetime64[us], category) and meaning,
+  unless they depend on the data. Declared outputs keep their names and types; leave the section out if a declared
+  output needs no more words. Otherwise propose the fewest that answer the request.
+- Parameters: usually none; then leave the section out. Only a number or word of the request that a person will want to
+  vary, as a single value, with that of the request as its default; meanings then refer to it by name. None for what an
+  output's name says (`orders_in_2019`). The inputs under <interface> are given already.
+- Assumptions: how you read what others could read differently: which date counts; duplicates; unmatched keys; which
+  standard deviation; whether bounds are included; time zones; where the data win over the request; where a rule above
+  does not apply. Decide each one, and raise no error for it. Short sentences, the most important first.
+- Packages: beyond the standard library, pandas and numpy; well-known ones, by their names on the Python package index,
+  and only when they earn it. `System packages:` (apt) almost never.
+- Holds: which of these `run` keeps on any data. Each one is tested, so leave out what is not certain:
+  `order`: another order of the input's rows changes no value, also among ties.
+  `twice`: having each row of the largest input twice changes nothing, as for means, medians, shares and distinct
+  values, but not for sums, counts or a deviation by n - 1.
+  `rows`: the output is a table, and each of its rows needs one row of the largest input alone.
+  `groups:customer`: the output is a table, and each of its rows needs the rows of one customer alone, where `customer`
+  is a column of the largest input.
+
+Types: str, int, float, bool, datetime, date, timedelta, DataFrame, Series, list[str], dict[str, float] and the like
+(JSON, with the type of what they hold), File and Dir (a pathlib.Path in `run`: inputs are read-only copies, outputs
+are written to the current folder), Figure (of matplotlib: made with its `Figure` class and returned, neither shown nor
+saved).'''
+
+_OTHER_FIGURES = """\
+A Figure may be of plotly or altair too, where that is asked for; then it is among the packages, and is returned as a
+plotly.graph_objects.Figure or altair.TopLevelMixin with its data in it."""
+
+_WHOLE = "Answer with the whole module in one ```python block, and nothing else: no tests, no example of a call."
+
+_PLAN_ONLY = "Answer with this docstring alone, in one ```python block, and nothing else."
+
+_ASKING = """\
+The person can be asked before your answer is used. Where the request leaves open what changes the resulting numbers,
+end the docstring with up to three questions, the most important first, and none where the request decides. Each has two
+to four short options that a data scientist can choose from at a glance, and the option that you assume meanwhile, which
+is among the assumptions too:
+
+Questions:
+- Which date counts? [order date | payment date] assumed: order date"""
+
+
+def first_messages(
+    request: Request,
+    inputs: Iterable[InputSpec],
+    data_context: str,
+    *,
+    asks: bool = False,
+    plan_only: bool = False,
+    system_prompt: str = "",
+) -> Messages:
+    """The first question to the model. A preview shows it, because every later question begins with the same text.
+
+    Args:
+        request: the request.
+        inputs: the given inputs of `run`.
+        data_context: the text about the data and the environment.
+        asks: whether the answer may have questions to the user.
+        plan_only: whether only the docstring is asked for, because an agent writes the code.
+        system_prompt: replaces the role of the model.
+    """
+    role = _PLAN_ROLE if plan_only else system_prompt or _ROLE
+    return question(
+        request,
+        data_context,
+        block("interface", _interface(request, inputs)),
+        role,
+        _DOCSTRING,
+        _OTHER_FIGURES if re.search("plotly|altair", request_text(request, ""), re.IGNORECASE) else "",
+        _ASKING if asks else "",
+        plan_addition(request.earlier) if request.earlier else "",
+        _PLAN_ONLY if plan_only else _WHOLE,
+    )
+
+
+def _interface(request: Request, inputs: Iterable[InputSpec]) -> str:
+    """The `def` line as far as it is known, and the declared outputs."""
+    declared = [f"- {spec.name} ({spec.written_type})" for spec in request.outputs]
+    more = ", and after them those that the last wish adds, if any" if declared and request.earlier else ""
+    outputs = [f"Declared outputs{more}:", *declared] if declared else ["Declared outputs: none"]
+    return "\n".join([f"    {given_signature(inputs)}", "", *outputs])
+
+
+# The docstring as a plan
+
+_QUOTED = re.compile(
+    r"""\A(?P<before>.*?)^[ \t]*[rR]?(?P<quote>\"{3}|'{3})(?P<text>.*?)(?<!\\)(?P=quote)""", re.DOTALL | re.MULTILINE
+)
+_BEFORE = re.compile(
+    r"\s*(?:(?!import\b|from\b|def\b|class\b)[^\n<{`]{1,200}\n+)?(?:(?:```|~~~)[^\n]*\n)?(?:[ \t]*#[^\n]*\n)*\s*"
+)
+"""What may stand before the module: one line of prose. Behind more, as behind thoughts, may come another module."""
+
+_LONGEST_HEAD = 30_000
+_LONGEST_ITEM = 2_000
+
+_SECTIONS = ("outputs", "parameters", "assumptions", "packages", "system packages", "holds", "questions")
+_SECTION = re.compile(
+    rf"^[ \t]*[#*_]*[ \t]*(?P<name>{'|'.join(_SECTIONS)}|returns)[*_]*[ \t]*:[*_]*[ \t]*(?P<rest>.*)$", re.IGNORECASE
+)
+_ITEM = re.compile(r"^(?P<indent>[ \t]*)[-*•][ \t]+(?P<text>.*)$")
+_TYPED = re.compile(r"^(?P<name>.+?)\s*\((?P<type>[^()]*)\)\s*(?::\s*(?P<meaning>.*))?$", re.DOTALL)
+_COLON = re.compile(r"^(?P<name>[^:]+?)\s*:\s*(?P<rest>.*)$", re.DOTALL)
+_ENDS_TYPE = re.compile(r"[,;(]|\s[-–—]\s|\.\s")
+_CHOICE = re.compile(r"^(?P<text>.*?)\s*\[(?P<options>.+)\]\s*[,;.]?\s*(?:assumed\s*:?\s*(?P<assumed>.*))?$", re.DOTALL)
+_NONE = frozenset({"", "none", "-", "–", "n/a", "none."})
+
+
+def docstring_in(text: str) -> str | None:
+    """The docstring at the beginning of a module in an answer that may not be complete; None if it has no end yet."""
+    found = _QUOTED.match(text[:_LONGEST_HEAD])
+    return found["text"] if found is not None and _BEFORE.fullmatch(found["before"]) else None
+
+
+def read_docstring(docstring: str) -> PlanAnswer:
+    """The plan in a docstring. What it lacks is empty."""
+    sections: dict[str, list[tuple[int, str]]] = {}
+    title: list[str] = []
+    current: list[tuple[int, str]] | None = None
+    for line in docstring[:_LONGEST_HEAD].strip().splitlines():
+        if heading := _SECTION.match(line):
+            name = heading["name"].lower()
+            current = sections.setdefault("outputs" if name == "returns" else name, [])
+            if heading["rest"].strip():
+                current.append((0, heading["rest"].strip()))
+        elif current is None:
+            title.append(line.strip())
+        elif item := _ITEM.match(line):
+            current.append((len(item["indent"].expandtabs(4)), item["text"].strip()))
+        elif line.strip() and current:
+            indent, text = current[-1]
+            current[-1] = (indent, f"{text} {line.strip()}")
+        elif line.strip():
+            current.append((0, line.strip()))
+    lines = {name: [text for _, text in items if text.lower() not in _NONE] for name, items in sections.items()}
+    return PlanAnswer(
+        description=" ".join(filter(None, title)),
+        outputs=list(_outputs(sections.get("outputs", []))),
+        parameters=[_parameter(text) for text in lines.get("parameters", [])],
+        assumptions=lines.get("assumptions", []),
+        packages=list(_words(lines.get("packages", []))),
+        system_packages=list(_words(lines.get("system packages", []))),
+        holds=list(_words(lines.get("holds", []))),
+        questions=[_question(text) for text in lines.get("questions", [])],
+    )
+
+
+def _words(lines: Iterable[str]) -> Iterator[str]:
+    """The words of a list with commas, without backticks; of a line, what stands before an explanation."""
+    for line in lines:
+        for word in line.split(","):
+            name = re.split(r"\s[-–—(]|:\s", word.strip())[0].strip("`'\" .")
+            if name.lower() not in _NONE:
+                yield name
+
+
+def _outputs(items: list[tuple[int, str]]) -> Iterator[PlannedOutput]:
+    """The outputs. Items that are further to the right than the first one are columns of the output before them."""
+    output: PlannedOutput | None = None
+    for indent, text in items:
+        if text.lower() in _NONE:
+            continue
+        name, kind, meaning = _typed(text)
+        if output is not None and indent > items[0][0]:
+            name = re.sub(r"^column\s+", "", name).strip("`'\"*")
+            output.columns.append(PlannedColumn(name=name, dtype=kind, meaning=meaning))
+            continue
+        if output is not None:
+            yield output
+        output = PlannedOutput(name=name.strip("`'\"*"), type=kind, meaning=meaning)
+    if output is not None:
+        yield output
+
+
+def _typed(text: str) -> tuple[str, str, str]:
+    """Name, type and meaning of `name (type): meaning` or `name: type, meaning`."""
+    text = text[:_LONGEST_ITEM]
+    if found := _TYPED.match(text):
+        return found["name"].strip(), found["type"].strip("`* "), (found["meaning"] or "").strip()
+    if found := _COLON.match(text):
+        rest = found["rest"]
+        ends = (sign.start() for sign in _ENDS_TYPE.finditer(rest))
+        end = next((end for end in ends if rest[:end].count("[") == rest[:end].count("]")), len(rest))
+        return found["name"].strip(), rest[:end].strip("`* ."), rest[end:].strip(" ,;-–—")
+    return text.strip(), "", ""
+
+
+def _parameter(text: str) -> PlannedParameter:
+    name, kind, meaning = _typed(text)
+    kind, _, default = (part.strip() for part in kind.partition("="))
+    return PlannedParameter(name=name.strip("`'\"*"), type=kind, default=_value(default), meaning=meaning)
+
+
+def _value(text: str) -> Any:
+    """A default as it is written; a text may be without quotes. None if there is none."""
+    if not text:
+        return None
+    try:
+        return ast.literal_eval(parse_expression(text))
+    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+        return text
+
+
+def _question(text: str) -> PlannedQuestion:
+    found = _CHOICE.match(text[:_LONGEST_ITEM])
+    if found is None:
+        return PlannedQuestion(text=text)
+    options = [option.strip() for option in found["options"].split("|")]
+    return PlannedQuestion(text=found["text"], options=options, assumed=(found["assumed"] or "").strip(" ."))
+
+
+def plan_in(answer: str, code: str) -> PlanAnswer:
+    """The plan of a whole answer: in the docstring, in a JSON record above the code, or in the annotations of `run`."""
+    module = parse(code) if code else None
+    docstring = (ast.get_docstring(module) if module else docstring_in(answer)) or ""
+    plan = read_docstring(docstring if module or docstring else answer)
+    if not plan.outputs and "{" in answer:
+        with suppress(Unreadable):
+            return read_record(answer, PlanAnswer)
+    if not plan.outputs and module is not None:
+        plan = plan.model_copy(update={"outputs": list(_returned(module))})
+    return plan
+
+
+def _returned(module: ast.Module) -> Iterator[PlannedOutput]:
+    """The outputs that the annotation of `run` has, for models that write code and no plan."""
+    functions = [node for node in module.body if isinstance(node, ast.FunctionDef) and node.name == FUNCTION]
+    returns = functions[-1].returns if functions else None
+    if returns is None:
+        return
+    texts = [ast.unparse(returns)]
+    if isinstance(returns, ast.Subscript) and ast.unparse(returns.value).lower().endswith("tuple"):
+        parts = returns.slice.elts if isinstance(returns.slice, ast.Tuple) else [returns.slice]
+        texts = [ast.unparse(part) for part in parts]
+    for number, text in enumerate(texts, start=1):
+        yield PlannedOutput(name="result" if len(texts) == 1 else f"result_{number}", type=text)
+
+
+def without_plan(code: str) -> str:
+    """The module without a docstring that is a plan: the plan is kept beside the code."""
+    docstring, first = ast.get_docstring(parse(code)) or "", parse(code).body[0]
+    lines, end = code.split("\n"), first.end_lineno or first.lineno
+    has_plan = any(_SECTION.match(line) for line in docstring.splitlines())
+    if not has_plan or lines[end - 1].strip()[-1:] not in ("'", '"'):  # else there is code behind it
+        return code
+    return "\n".join([*lines[: first.lineno - 1], *lines[end:]]).strip("\n") + "\n"
+
+
+# The answer
+
+
+@dataclass(frozen=True)
+class Head:
+    """The plan of an answer, and what the model asks the user."""
+
+    answer: PlanAnswer
+    plan: CodePlan
+
+
+class FirstAnswer:
+    """One answer to the first question, repaired if it cannot be read. It is asked for at once.
+
+    Args:
+        messages: the question.
+        accept: makes the plan from what was read; it raises `Unreadable` if it cannot.
+        plan_only: whether the answer has no code.
+    """
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        messages: Messages,
+        accept: Callable[[PlanAnswer], CodePlan],
+        *,
+        plan_only: bool = False,
+    ) -> None:
+        self._conversation = conversation
+        self._accept = accept
+        self._plan_only = plan_only
+        self._arrived = ""
+        self._unshown: list[str] | None = []  # of the code, until its stage begins
+        self._head: Head | None = None
+        self._has_head = asyncio.Event()
+        asked = Question(stage="plan" if plan_only else "code", messages=messages)
+        self._work = asyncio.create_task(self._answered(asked))
+        self._work.add_done_callback(lambda work: work.cancelled() or work.exception())  # may be awaited by nobody
+
+    async def head(self) -> Head:
+        """The plan, as soon as it is complete.
+
+        Raises:
+            UnusableAnswer: no answer has a plan that can be read.
+            ModelError: see `LanguageModel.ask`.
+        """
+        waiting = asyncio.create_task(self._has_head.wait())
+        try:
+            await asyncio.wait({waiting, self._work}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            waiting.cancel()
+        if self._head is None:
+            await self._work
+        assert self._head is not None
+        return self._head
+
+    async def code(self) -> str:
+        """The module, when it is complete. It has the interface of the plan.
+
+        Raises:
+            UnusableAnswer: no answer has such a module.
+            ModelError: see `LanguageModel.ask`.
+        """
+        for text in self._unshown or ():
+            self._conversation.listener("code").on_text(text)
+        self._unshown = None
+        return await asyncio.shield(self._work)
+
+    def stop(self) -> None:
+        """End the answer, if it still arrives."""
+        self._work.cancel()
+
+    async def ask(self, question: Question, listener: Listener = SILENT) -> Exchange:
+        """One answer of the conversation. Its beginning is read while it arrives."""
+        self._arrived = ""
+
+        def retry(reason: str, seconds: float) -> None:
+            self._arrived = ""
+            self._conversation.listener("code" if self._head else "plan").on_retry(reason, seconds)
+
+        return await self._conversation.ask(question, replace(listener, on_text=self._hear, on_retry=retry))
+
+    async def _answered(self, asked: Question) -> str:
+        code, _ = await ask_until_readable(self, asked, self._read)
+        return code
+
+    def _hear(self, text: str) -> None:
+        if self._head is None:
+            self._conversation.listener("plan").on_text(text)
+            self._read_beginning(text)
+        elif self._unshown is not None:
+            self._unshown.append(text)
+        else:
+            self._conversation.listener("code").on_text(text)
+
+    def _read_beginning(self, text: str) -> None:
+        if len(self._arrived) > _LONGEST_HEAD:
+            return
+        self._arrived += text
+        if "'" not in text and '"' not in text:
+            return
+        docstring = docstring_in(self._arrived)
+        if docstring is not None:
+            with suppress(Unreadable):  # the whole answer is read again
+                self._set_head(read_docstring(docstring))
+
+    def _set_head(self, answer: PlanAnswer) -> None:
+        self._head = Head(answer, self._accept(answer))
+        self._has_head.set()
+
+    def _read(self, answer: str) -> str:
+        """The module of a whole answer. The plan stays as it was read first: tests are written from it."""
+        code = ""
+        if not self._plan_only:
+            code = without_entry(extract_code(answer, must_define=FUNCTION))
+            if not defines(code, FUNCTION):
+                raise NotCode(f"The module must define `{FUNCTION}` at its top level.")
+        if self._head is None:
+            self._set_head(plan_in(answer, code))
+        assert self._head is not None
+        plan = self._head.plan
+        if code and (problem := interface_problem(code, plan)):
+            raise Unreadable(
+                f"The module does not have the interface of its docstring: {problem}. Its `def` line is "
+                f"`{signature(plan).removesuffix(' ...')}`."
+            )
+        return without_plan(code) if code else ""
