@@ -32,18 +32,18 @@ from tests.scripted_model import CODE_MARKER, PLAN_MARKER, Script, ScriptedModel
 MARKERS = {
     "plan": PLAN_MARKER,
     "code": CODE_MARKER,
-    "tests": "You test one Python function",
-    "constraints": "You turn sentences about tables",
+    "tests": "You write the tests of one Python function",
+    "constraints": "You translate sentences about tables",
     "diagnose": "You find out why tests",
-    "fix_code": "You mend one Python module",
-    "fix_tests": "You check the expectations of tests",
+    "fix_code": "You fix one Python module",
+    "fix_tests": "You check the expected values of tests",
     "second": "You are an experienced analyst",
     "derive": "You work out by hand what a function must return",
-    "again": "Here is a small exercise in arithmetic with tables",
+    "again": "This is a small exercise in arithmetic with tables",
     "match": "the columns of their results have different names",
     "name": "Two analysts answered one request",
-    "more_tests": "You add tests to those of one Python function",
-    "sort_tests": "You decide which tests of a function still hold",
+    "more_tests": "You add tests for one Python function",
+    "sort_tests": "You decide which tests of a function remain valid",
 }
 """A phrase in each stage's instructions, to assign parallel questions to scripts."""
 

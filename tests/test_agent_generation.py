@@ -55,7 +55,7 @@ def test_missing():
 
 def answer(request: Any) -> str:
     asked = json.dumps(request)
-    return TESTS if "You test one Python function" in asked else joined(json.dumps(PLAN), CODE)
+    return TESTS if "You write the tests of one Python function" in asked else joined(json.dumps(PLAN), CODE)
 
 
 def test_a_prompt_becomes_a_tested_function_and_the_same_again_costs_nothing(

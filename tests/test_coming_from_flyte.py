@@ -109,7 +109,7 @@ def plan(inputs: dict[str, str], outputs: dict[str, str]) -> str:
 def scripted(planned: str, code: str, tests: str) -> Callable[[Any], str]:
     def answer(request: Any) -> str:
         asked = json.dumps(request)
-        if "You test one Python function" in asked:
+        if "You write the tests of one Python function" in asked:
             return f"```python\n{tests}\n```"
         return joined(planned, f"```python\n{code}\n```")
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.engine.first_answer import first_messages
-from autocoder_jupyter.engine.prompt import SYSTEM
+from autocoder_jupyter.prompts import prompt
 from autocoder_jupyter.request import Request
 from tests.magics.forked_kernels import run_all
 from tests.scripted_model import ScriptedModel
@@ -141,8 +141,11 @@ def test_every_shipped_record_has_the_questions_of_today() -> None:
     for path in journals:
         for entry in map(json.loads, path.read_text("utf-8").splitlines()):
             system, *rest = entry["exchange"]["messages"] if entry["kind"] == "exchange" else [{}]
-            if system.get("role") == "system" and "You turn sentences" not in system["content"]:
-                assert system["content"] == SYSTEM, (path, entry["exchange"]["stage"])
+            if system.get("role") == "system" and "You translate sentences" not in system["content"]:
+                assert system["content"] == prompt("shared.system", data=prompt("shared.data")), (
+                    path,
+                    entry["exchange"]["stage"],
+                )
                 assert "Begin the module" not in rest[0]["content"] or firsts in rest[0]["content"], path
 
 

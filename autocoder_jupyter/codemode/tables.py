@@ -35,6 +35,7 @@ from autocoder_jupyter.codemode.operations import AGGREGATES, OPERATORS, Join
 from autocoder_jupyter.codemode.tools import require_free_name
 from autocoder_jupyter.codemode.values import Crossing, encode, is_frame
 from autocoder_jupyter.errors import BudgetSpent, InvalidRequest, UnsupportedData
+from autocoder_jupyter.prompts import prompt
 from autocoder_jupyter.request import Share
 from autocoder_jupyter.settings.parameters import suggestion
 
@@ -525,39 +526,16 @@ COLUMNS = 200
 LONGEST = 2_000
 """The maximum number of characters of an operation's error."""
 
-_SEEN = {
-    "rows": "Any of it may be shown.",
-    "stats": """No row is shown. Of the frames that your code has by name these are: count(); head and scalar after an
-aggregate without `by` of count, nunique, and of numbers sum, mean and std; and after
-aggregate({"rows": (column, "count")}, by=column) if the column has few values. Every other frame shows only columns and
-dtypes: count, head and scalar are refused.""",
-    "schema": "Only names and dtypes are shown: count, head and scalar are refused.",
-}
-_UNSEEN = " A frame that is not shown can be given to a tool, and to the person."
-_MASKED = """ Some columns are masked: each of their cells is shown as "<masked>". Of a frame that was filtered,
-sorted, grouped, aggregated or joined by such a column only columns and dtypes are shown."""
-
 
 def about(visibility: Visibility) -> str:
     """The description of Frames for the model."""
-    seen = _SEEN[visibility.share] + (_MASKED if visibility.mask and visibility.share == "rows" else "")
-    seen += _UNSEEN if visibility.mask or visibility.share != "rows" else ""
-    return f"""\
-# Frames
-A table is a `Frame`: its rows stay outside of your code. It has no `[]`, no `len`, no operators and no other methods
-than these. Frames go to tools and come from them, and are never changed. {seen}
-    frame.columns, frame.dtypes             # names; dtype by name
-    frame.count()                           # number of rows
-    frame.head(n=5)                         # list of dicts, at most 100; a missing value is None
-    frame.scalar(column)                    # the value in a frame of one row
-    frame.filter(column, operator, value)   # ==, !=, <, <=, >, >=, "in", "not in", "contains", "starts with",
-                                            # "ends with", "is null", "not null" (these two without a value)
-    frame.select("a", "b")
-    frame.sort(by, descending=False)        # a column or a list of them
-    frame.aggregate({{"total": ("amount", "sum")}}, by="region")    # count, sum, mean, median, min, max, std, nunique;
-                                            # without `by` one row of all
-    frame.join(other, on, how="inner")      # left, right, outer
-A Frame as a value at the end of the answer is given to the person as a whole table."""
+    masks = visibility.mask and visibility.share == "rows"
+    seen = "Any of it can be seen." if visibility.share == "rows" else prompt(f"code_mode.frames at {visibility.share}")
+    if masks:
+        seen += f" {prompt('code_mode.frames masked')}"
+    if masks or visibility.share != "rows":
+        seen += f" {prompt('code_mode.frames unseen')}"
+    return prompt("code_mode.frames", seen=seen)
 
 
 class Frames:

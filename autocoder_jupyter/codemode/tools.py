@@ -18,6 +18,7 @@ from typing import Any, Literal, TypeVar, overload
 from autocoder_jupyter.codemode import programs
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.prompts import prompt
 from autocoder_jupyter.settings import parameters as check
 from autocoder_jupyter.settings.parameters import suggestion
 
@@ -362,10 +363,6 @@ def _with_marks(tool: Tool, written: list[str]) -> list[str]:
 #
 # The program calls them with `call("growth", frame)`; each runs in its own sandbox.
 
-ABOUT = """\
-# Generated functions
-What a Frame cannot do, these may: tested functions, which run in a sandbox of their own. They take and give Frames."""
-
 
 class Functions:
     """Generated functions by name.
@@ -402,7 +399,7 @@ class Functions:
         """The text about the functions for the model; "" if there are none."""
         if not self._tools:
             return ""
-        return "\n".join([ABOUT, *map(_line, self._tools.values())])
+        return "\n".join([prompt("code_mode.functions"), *map(_line, self._tools.values())])
 
     async def _call(self, function: str, /, *arguments: Any, **named: Any) -> Any:
         tool = self._tools.get(function)

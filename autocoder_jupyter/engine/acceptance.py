@@ -16,6 +16,7 @@ from autocoder_jupyter.engine.sample_run import PROGRAM_FAILURES, failures_of
 from autocoder_jupyter.engine.tests import TestSuite, read_suite
 from autocoder_jupyter.equality import EXAMPLE, compare
 from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.prompts import prompt
 from autocoder_jupyter.redaction.messages import WITHHELD, Redaction
 from autocoder_jupyter.request import Example, Request, Share
 from autocoder_jupyter.sandbox.protocol import OnCall, Program, TestRun, TestSpec, Worker
@@ -155,8 +156,6 @@ _AVAILABLE = (*_MODULES, FUNCTION)
 _ERROR_TYPE = re.compile(r"^E\s+(\w+)(?::|$| )", re.MULTILINE)
 _LINE_IN_TEST = re.compile(r"^test_solution\.py:(\d{1,6}): in test", re.MULTILINE)
 
-_OWN_TESTS_ARE_RIGHT = "These tests are the person's own. They are right; a test that contradicts one of them is wrong:"
-
 
 def check_own_tests(source: str, name: str) -> None:
     """Check that a module can be run as own tests of the function `name`.
@@ -284,7 +283,7 @@ def own_tests_for_diagnosis(source: str, share: Share) -> str:
     """The user's tests for a stage that blames code or tests; "" if they may not be shown."""
     if not source or share != "rows":
         return ""
-    return f"{_OWN_TESTS_ARE_RIGHT}\n<own_tests>\n{Redaction(share).words(source.strip(), 8000)}\n</own_tests>"
+    return f"{prompt('fix.own tests')}\n<own_tests>\n{Redaction(share).words(source.strip(), 8000)}\n</own_tests>"
 
 
 def names_in(source: str) -> frozenset[str]:

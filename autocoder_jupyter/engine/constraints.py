@@ -21,10 +21,10 @@ from autocoder_jupyter.data.constraints import (
 from autocoder_jupyter.engine.conversation import Conversation
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.engine.programs import program_text
-from autocoder_jupyter.engine.prompt import DATA_RULE
 from autocoder_jupyter.engine.sample_run import PROGRAM_FAILURES
 from autocoder_jupyter.engine.sandbox_session import SandboxSession
 from autocoder_jupyter.errors import UnusableAnswer
+from autocoder_jupyter.prompts import prompt
 from autocoder_jupyter.sandbox.protocol import Program
 from autocoder_jupyter.types import CheckOutcome, CodePlan, InputSpec, OutputSpec
 from autocoder_jupyter.versions.request_fields import content_key
@@ -53,9 +53,6 @@ async def matches(session: SandboxSession, pattern: str, texts: pd.Series[Any]) 
 
 # Checks
 
-_SYSTEM = f"You turn sentences about tables into exact checks, and only where a sentence says just that.\n\n{DATA_RULE}"
-
-
 _STEP = "constraints"
 """The journal's name for the answer about constraints that no rule can read."""
 
@@ -81,7 +78,8 @@ class Constraints:
         if not self._unread or not self._tables.columns:
             return
         text = constraint_question_text(self._unread, self._tables)
-        messages = ({"role": "system", "content": _SYSTEM}, {"role": "user", "content": text})
+        system = prompt("constraints.system", data=prompt("shared.data"))
+        messages = ({"role": "system", "content": system}, {"role": "user", "content": text})
         try:
             answer = await conversation.structured("plan", messages, ParsedConstraints)
         except UnusableAnswer:

@@ -35,78 +35,12 @@ from autocoder_jupyter.engine.prompt import (
 )
 from autocoder_jupyter.models.answers import NotCode, Unreadable, ask_until_readable, defines, extract_code, read_record
 from autocoder_jupyter.models.protocol import SILENT, Listener, Question
+from autocoder_jupyter.prompts import prompt
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import CodePlan, Exchange, InputSpec
 from autocoder_jupyter.untrusted.parsing import parse, parse_expression
 
 # The question
-
-_ROLE = "You write one Python module that answers the request, as an expert in Python and pandas."
-
-_PLAN_ROLE = "You plan one Python function, `run`, that answers the request. Somebody else writes its code."
-
-_DOCSTRING = '''\
-Begin the module with a docstring that says what `run` returns and how you read the request. Somebody else writes the
-tests from this docstring and the rules above, and never sees the code: leave nothing open that both need to know. Its
-form, for some other request:
-
-"""Revenue of each shop, without cancelled orders.
-
-Outputs:
-- by_shop (DataFrame): one row per shop, the highest revenue first
-    - shop (str): its name
-    - revenue (float64): sum of units * price
-Parameters:
-- status (str = "cancelled"): orders with this status are left out
-Assumptions:
-- Orders without a shop are left out.
-- A refund counts as negative revenue.
-Packages: none
-Holds: order, groups:shop
-"""
-
-- Outputs: the name, type and exact meaning of each (unit, order, what is counted; for a list of fixed length, what
-  stands at each place; for an int that is not a count, which value means none). For a DataFrame also how its rows are
-  sorted, and its columns in order, each with dtype (int64, float64, str, bool, datetime64[us], category) and meaning,
-  unless they depend on the data. Declared outputs keep their names and types; leave the section out if a declared
-  output needs no more words. Otherwise propose the fewest that answer the request.
-- Parameters: usually none; then leave the section out. Only a number or word of the request that a person will want to
-  vary, as a single value, with that of the request as its default; meanings then refer to it by name. None for what an
-  output's name says (`orders_in_2019`). The inputs under <interface> are given already.
-- Assumptions: how you read what others could read differently: which date counts; duplicates; unmatched keys; which
-  standard deviation; whether bounds are included; time zones; where the data win over the request; where a rule above
-  does not apply. Decide each one, and raise no error for it. Short sentences, the most important first.
-- Packages: beyond the standard library, pandas and numpy; well-known ones, by their names on the Python package index,
-  and only when they earn it. `System packages:` (apt) almost never.
-- Holds: which of these `run` keeps on any data. Each one is tested, so leave out what is not certain:
-  `order`: another order of the input's rows changes no value, also among ties.
-  `twice`: having each row of the largest input twice changes nothing, as for means, medians, shares and distinct
-  values, but not for sums, counts or a deviation by n - 1.
-  `rows`: the output is a table, and each of its rows needs one row of the largest input alone.
-  `groups:customer`: the output is a table, and each of its rows needs the rows of one customer alone, where `customer`
-  is a column of the largest input.
-
-Types: str, int, float, bool, datetime, date, timedelta, DataFrame, Series, list[str], dict[str, float] and the like
-(JSON, with the type of what they hold), File and Dir (a pathlib.Path in `run`: inputs are read-only copies, outputs
-are written to the current folder), Figure (of matplotlib: made with its `Figure` class and returned, neither shown nor
-saved).'''
-
-_OTHER_FIGURES = """\
-A Figure may be of plotly or altair too, where that is asked for; then it is among the packages, and is returned as a
-plotly.graph_objects.Figure or altair.TopLevelMixin with its data in it."""
-
-_WHOLE = "Answer with the whole module in one ```python block, and nothing else: no tests, no example of a call."
-
-_PLAN_ONLY = "Answer with this docstring alone, in one ```python block, and nothing else."
-
-_ASKING = """\
-The person can be asked before your answer is used. Where the request leaves open what changes the resulting numbers,
-end the docstring with up to three questions, the most important first, and none where the request decides. Each has two
-to four short options that a data scientist can choose from at a glance, and the option that you assume meanwhile, which
-is among the assumptions too:
-
-Questions:
-- Which date counts? [order date | payment date] assumed: order date"""
 
 
 def first_messages(
@@ -128,17 +62,18 @@ def first_messages(
         plan_only: whether only the docstring is asked for, because an agent writes the code.
         system_prompt: replaces the role of the model.
     """
-    role = _PLAN_ROLE if plan_only else system_prompt or _ROLE
+    role = prompt("first_answer.role of a planner") if plan_only else system_prompt or prompt("first_answer.role")
+    other_figures = re.search("plotly|altair", request_text(request, ""), re.IGNORECASE)
     return question(
         request,
         data_context,
         block("interface", _interface(request, inputs)),
         role,
-        _DOCSTRING,
-        _OTHER_FIGURES if re.search("plotly|altair", request_text(request, ""), re.IGNORECASE) else "",
-        _ASKING if asks else "",
+        prompt("first_answer.docstring"),
+        prompt("first_answer.other figures") if other_figures else "",
+        prompt("first_answer.questions") if asks else "",
         plan_addition(request.earlier) if request.earlier else "",
-        _PLAN_ONLY if plan_only else _WHOLE,
+        prompt("first_answer.docstring only" if plan_only else "first_answer.module"),
     )
 
 

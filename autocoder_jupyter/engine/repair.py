@@ -15,6 +15,7 @@ from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.prompt import Brief, block
 from autocoder_jupyter.engine.tests import test_spans
 from autocoder_jupyter.errors import UnusableAnswer
+from autocoder_jupyter.prompts import prompt
 from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.redaction.messages import Redaction
 from autocoder_jupyter.types import ErrorDiagnosis, TestFailure, TestOutcome
@@ -75,25 +76,6 @@ def excerpt(source: str, names: Iterable[str]) -> str:
 
 # Diagnosis
 
-_DIAGNOSIS = """\
-You find out why tests of a function fail. The function and its tests were written by two people from the same request
-and the same plan, without seeing each other's work; either may be wrong.
-
-For each failing test, decide from the request, the plan and the rules above alone what the function should give for
-that test's input: work it out. A test ends at its first failed assertion: judge all of them. Then say who departs from
-that, by the first that holds:
-- error_type "environment": a package, a system library or a resource is missing. Then fill needs_language_packages
-  (names on the package index) or needs_system_packages (apt).
-- error_type "test_error": what the test expects is contradicted by the request, the plan or the rules, or none of them
-  decides it, or it is faulty in itself. Name the sentence, or say that there is none. That the function passes
-  otherwise is no argument.
-- error_type "logic": the function departs from a sentence. Also when a sentence decides and you are not sure which of
-  the two departs from it.
-Of several tests with one cause, tell one, and name the others in its `same_cause`. suggested_fix says what to change,
-in one or two sentences, for that failure alone. Never suggest making a test agree with what the function happens to
-return. `departures`: where else the function departs from a sentence of the plan, which no failing test shows; one
-line each, mostly none."""
-
 DEPARTURE = "departs from the plan"
 """The start of the name of a failure that no test shows."""
 
@@ -124,7 +106,7 @@ def diagnosis_messages(brief: Brief, code: str, tests: str, failing: Sequence[Te
         block("solution", code),
         block("failing_tests", excerpt(tests, [outcome.id for outcome in failing])),
         block("reports", reports),
-        _DIAGNOSIS,
+        prompt("fix.diagnose"),
     )
 
 
@@ -232,18 +214,6 @@ def failures_text(failures: Sequence[TestFailure]) -> str:
 # The model that re-derives a test sees neither the code nor its results, so it cannot adapt a test to wrong code. (In
 # Flyte's loop, a test that fails twice is rewritten to expect what the code returns.)
 
-_REDERIVATION = """\
-You check the expectations of tests. You see a request, the plan that fixes how it is read, and some pytest functions
-for the function `run` of that plan. You see no implementation, and you must not imagine one.
-
-For each test, work out by hand, step by step, from the request, the plan and the rules above, what `run` must give for
-its input; look at all of its assertions. Then answer:
-- verdict "stands": the test expects just that.
-- verdict "wrong": the request and the plan demand something else. Then `replacement` is the corrected test function,
-  whole, with the same name and docstring, and no weaker than before.
-- verdict "undecided": neither the request nor the plan nor a rule decides what the test expects. It will be dropped.
-`derivation` has your steps, in a few lines."""
-
 
 class TestVerdict(BaseModel):
     """What an independent reading makes of one test."""
@@ -274,7 +244,7 @@ class TestFix:
 
 def rederivation_messages(brief: Brief, tests: str, names: Sequence[str]) -> Messages:
     """The question. It has neither the code, nor its results, nor the diagnosis."""
-    return brief.question(block("tests", excerpt(tests, names)), _REDERIVATION)
+    return brief.question(block("tests", excerpt(tests, names)), prompt("fix.rederive"))
 
 
 async def fix_tests(

@@ -18,6 +18,7 @@ from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.prompt import FUNCTION, Brief, block, extended, how_it_comes_back
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.models.answers import HELP_FOR_SMALL_MODELS
+from autocoder_jupyter.prompts import prompt
 from autocoder_jupyter.types import BLIND, InputSpec, OutputSpec, TestChoice
 from autocoder_jupyter.untrusted.parsing import TESTS, TooLong, parse
 
@@ -127,29 +128,17 @@ def _span(node: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[int, int, int]:
 
 # The question
 
-_WRITING = """\
-You test one Python function, `run`, which somebody else writes at this moment. Your tests decide whether it may be
-trusted: a wrong expectation does as much harm as a missing one. Keep to the rules for the tests above. Answer with the
-whole module in one ```python block, and nothing else."""
-
-_REFUSALS = (
-    "{problem} Write the whole test module again.",
-    "This is the last try. {problem} Without tests that can fail the function cannot be trusted. Write the whole test "
-    "module again.",
-)
-
-_HOW_IT_COMES_BACK = {
-    "File": "A File comes back as the pathlib.Path of a file that can be read.",
-    "Dir": "A Dir comes back as the pathlib.Path of a folder that can be read.",
-}
-
 
 def tests_messages(brief: Brief) -> Messages:
     """The question for the tests. It must never contain the solution."""
     plan = brief.plan
-    by_type = {"Figure": how_it_comes_back(plan), **_HOW_IT_COMES_BACK}
+    by_type = {
+        "Figure": how_it_comes_back(plan),
+        "File": prompt("tests.file"),
+        "Dir": prompt("tests.folder"),
+    }
     notes = [by_type[kind] for kind in by_type if any(output.whole == kind for output in plan.outputs)]
-    return brief.question(*notes, _WRITING)
+    return brief.question(*notes, prompt("tests.write"))
 
 
 async def write_tests(
@@ -169,13 +158,12 @@ async def write_tests(
     """
     messages = extended(tests_messages(brief), also)
     problem, source = refused, previous
-    for refusal in ("", *_REFUSALS):
+    for refusal in ("tests.refused", "tests.refused", "tests.refused again"):
         if problem:
-            text = refusal or _REFUSALS[0]
             messages = (
                 *messages,
                 {"role": "assistant", "content": f"```python\n{source}\n```"},
-                {"role": "user", "content": text.format(problem=problem)},
+                {"role": "user", "content": prompt(refusal, problem=problem)},
             )
         source = await conversation.code("tests", messages, variant=variant)
         problem = suite_problem(read_suite(source))
@@ -366,17 +354,6 @@ def _body_of(source: str, name: str) -> str | None:
 # they were written, and the wish, but neither code nor the new plan, so no test is dropped because it is inconvenient.
 # To drop a test it must quote the words of the wish that contradict it. A test that the answer does not name stays.
 
-_SORTING = """\
-You decide which tests of a function still hold when a new wish is granted. You see the request, the plan of the
-function as it is, its tests and the wish. You see no code, neither the present nor the next one.
-
-For each test, work out what the wish changes for that test's input:
-- verdict "keep": what the test expects is right whether the wish is granted or not. Also when you are not sure, and
-  when the wish only adds an output or an optional parameter: calls are brought in line by themselves.
-- verdict "drop": with the wish granted as it is worded, what the test expects is wrong. `contradicted_by` quotes the
-  words of the wish that say so, letter for letter. Without such words a test cannot be dropped.
-`reason` says in one short sentence why it goes or stays."""
-
 
 class _Verdict(BaseModel):
     test_name: str
@@ -395,7 +372,7 @@ def sorting_messages(brief: Brief, tests: str) -> Messages:
     """The question. The newest wish is separate from the request. The question must never contain code."""
     *granted, wish = brief.request.wishes
     before = replace(brief, request=replace(brief.request, wishes=tuple(granted)))
-    return before.question(block("tests", tests.strip()), block("wish", wish.strip()), _SORTING)
+    return before.question(block("tests", tests.strip()), block("wish", wish.strip()), prompt("tests.sort"))
 
 
 async def sort_tests(conversation: Conversation, brief: Brief, suite: TestSuite) -> tuple[TestChoice, ...]:

@@ -15,6 +15,7 @@ from autocoder_jupyter.engine.generation import GenerationState
 from autocoder_jupyter.engine.tests import TestSuite, joined, with_earlier_outputs, without_tests, write_tests
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.errors import UnusableAnswer
+from autocoder_jupyter.prompts import prompt
 from autocoder_jupyter.types import ErrorDiagnosis, TestChoice, Trace
 
 
@@ -79,46 +80,11 @@ class WriterFactory(Protocol):
 #
 # In a refinement, the tests of the earlier version that still hold are kept.
 
-_AFTER_WISH = """\
-There are tests already, of the function before the last line under <wishes> was said. These stay as they are:
-
-<tests_that_stay>
-{kept}
-</tests_that_stay>
-
-{dropped}Write only further tests: what the last wish asks for, and what the tests that went had looked at, as the wish
-has it. They are put below the tests that stay, in the same module: use their imports and helper functions where they
-fit, and no name that is defined there."""
-
-_DROPPED_TESTS = """\
-These contradict the wish, and went:
-
-<tests_that_went>
-{dropped}
-</tests_that_went>
-
-"""
-
-
-_AFTER_ADDED_SENTENCES = """\
-There is a function already, and there are tests of it. These stay as they are:
-
-<tests_that_stay>
-{kept}
-</tests_that_stay>
-
-Since then these sentences were added:
-
-{sentences}
-
-Write only further tests, at least one for each of these sentences. They are put below the tests that stay, in the same
-module: use their imports and helper functions where they fit, and no name that is defined there."""
-
 
 def _dropped_tests_text(source: str, choices: Sequence[TestChoice]) -> str:
     """The part of the prompt about tests that the wish contradicts; "" if there are none."""
     reasons = "\n".join(f"- {choice.id}: {choice.reason}" for choice in choices if choice.fate == "dropped")
-    return _DROPPED_TESTS.format(dropped=f"{source.strip()}\n\n{reasons}") if reasons else ""
+    return prompt("tests.dropped", dropped=f"{source.strip()}\n\n{reasons}") if reasons else ""
 
 
 async def write_first_tests(state: GenerationState) -> TestSuite:
@@ -139,7 +105,8 @@ async def write_first_tests(state: GenerationState) -> TestSuite:
         without_tests(earlier.tests, dropped_ids), earlier.plan.outputs, state.brief.plan.outputs
     )
     dropped = _dropped_tests_text(without_tests(earlier.tests, kept_ids), choices) if dropped_ids else ""
-    return await writing(also=_AFTER_WISH.format(kept=kept.strip(), dropped=dropped), suite_of=partial(joined, kept))
+    also = prompt("tests.after a wish", kept=kept.strip(), dropped=f"{dropped}\n\n" if dropped else "")
+    return await writing(also=also, suite_of=partial(joined, kept))
 
 
 async def write_further_tests(state: GenerationState, sentences: Sequence[str]) -> TestSuite:
@@ -148,6 +115,6 @@ async def write_further_tests(state: GenerationState, sentences: Sequence[str]) 
     if suite is None:
         return await write_tests(state.setup.conversation, state.brief)
     kept = (suite.blind or suite).source
-    also = _AFTER_ADDED_SENTENCES.format(kept=kept.strip(), sentences=lines)
+    also = prompt("tests.after added sentences", kept=kept.strip(), sentences=lines)
     written = await write_tests(state.setup.conversation, state.brief, also=also, suite_of=partial(joined, kept))
     return written if suite.blind is None else replace(suite, blind=written)

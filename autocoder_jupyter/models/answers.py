@@ -20,6 +20,7 @@ from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.models.loops import REPEATED
 from autocoder_jupyter.models.protocol import SILENT, LanguageModel, Listener, Question, answer_form, schema_in_words
 from autocoder_jupyter.models.thoughts import without_thoughts
+from autocoder_jupyter.prompts import prompt
 from autocoder_jupyter.types import Exchange
 from autocoder_jupyter.untrusted.parsing import parse, parse_expression
 from autocoder_jupyter.untrusted.plain_json import valid_record
@@ -258,7 +259,7 @@ def _beginning(answer: str) -> str:
 
 def _with_complaint(question: Question, answer: str, complaint: str, repair: int) -> Question:
     refused = {"role": "assistant", "content": answer if answer.strip() else "(nothing)"}
-    reply = {"role": "user", "content": f"This cannot be used. {complaint}\nGive the whole corrected answer."}
+    reply = {"role": "user", "content": prompt("shared.repair", problem=complaint)}
     # Two equal bad answers make equal messages; the variant makes the second repair a different question.
     variant = question.variant * (REPAIRS + 1) + repair
     return dataclasses.replace(question, messages=(*question.messages, refused, reply), variant=variant)

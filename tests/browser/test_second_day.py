@@ -44,7 +44,7 @@ def test_orders_without_a_revenue_are_left_out():
 def answer(request: dict[str, Any]) -> str:
     """The usual answers, with questions if the request asks for them, and the answers for a change (`--refine`)."""
     prompt = prompt_of(request)
-    if "You decide which tests of a function still hold" in prompt:
+    if "You decide which tests of a function remain valid" in prompt:
         return json.dumps({"verdicts": []})
     stage = next(stage for marker, stage in scripts.STAGES.items() if marker in prompt)
     plan = json.loads(scripts.PLAN)

@@ -68,7 +68,7 @@ CASES = {
     "of two blocks the first is run, and the model is told": Case(
         [block("add(1, 2)") + "\n" + block("add(3, 4)"), "Done."],
         value=3,
-        told=["Only the first of your blocks was run"],
+        told=["Only the first of your code blocks was run"],
     ),
     "a block of bash is not run as Python, and the model is told": Case(
         ["```bash\nls\n```", "Done."], attempts=0, told=["A block of 'bash' is not run"]

@@ -118,7 +118,7 @@ def attack(tmp_path: Path) -> Attack:
         history = [
             {"role": "user", "content": "What is the price?"},
             {"role": "assistant", "content": f"```python\n{code}\n```"},
-            {"role": "user", "content": "It ran, printed nothing and its last line has no value."},
+            {"role": "user", "content": "It ran, printed nothing, and its last line has no value."},
             {"role": "assistant", "content": "Done."},
         ]
         file = tmp_path / ".autocode" / "tools" / "tools-0" / "conversation.jsonl"

@@ -146,7 +146,7 @@ def test_tool_marks_a_function_and_leaves_it_as_it_is() -> None:
     [made] = toolbox([send_mail]).values()
     assert (made.name, made.description, made.ask, made.effects) == ("send", "Send it.", True, True)
     prompt = CodeModeAgent([send_mail]).system_prompt
-    assert "A person is asked before each call." in prompt
+    assert "The user is asked before each call." in prompt
     assert "It changes something outside" in prompt
     assert list(toolbox({"post": send_mail})) == ["post"]
     assert tool(rate) is rate

@@ -27,14 +27,14 @@ def test_a_plan_with_another_library_gets_its_figures_and_tests_of_their_data(
 ) -> None:
     chosen = plan("numpy", package)
     assert signature(chosen).endswith(f"-> {written}: ...")
-    assert f"returns the Figure as a {written}" in code_rules(chosen)
+    assert f"return the Figure as a {written}" in code_rules(chosen)
     told = suites.tests_messages(Brief(REQUEST, chosen, ""))[-1]["content"]
     assert comes_back in told and ".png" not in told
 
 
 def test_matplotlib_is_what_is_taken_else() -> None:
     assert "with matplotlib's `Figure`" in code_rules(plan("seaborn"))
-    assert "Test what is drawn by `.data`" in suites.tests_messages(Brief(REQUEST, plan(), ""))[-1]["content"]
+    assert "Test what is drawn with `.data`" in suites.tests_messages(Brief(REQUEST, plan(), ""))[-1]["content"]
     assert signature(plan()).endswith("-> matplotlib.figure.Figure: ...")
 
 

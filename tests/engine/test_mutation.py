@@ -250,7 +250,7 @@ async def test_tests_are_added_for_changes_that_none_notices(runner: Runner) -> 
     assert "def test_two_pieces" in produced.report.tests and "test_wrong" not in produced.report.tests
     by = {change.words: change.noticed_by for change in found.changes}
     assert by["line 5: sales['quantity'] > 2 instead of sales['quantity'] >= 2"] == "test_two_pieces"
-    (asked,) = (prompt for prompt in map(prompt_of, produced.model.requests) if "You add tests to those" in prompt)
+    (asked,) = (prompt for prompt in map(prompt_of, produced.model.requests) if "You add tests for one" in prompt)
     assert "<input>" in asked and "def test_type" in asked and ".sum()" not in asked and ">= 2" not in asked
     assert produced.asked.count("more_tests") == 1
     few, *smallest = re.findall(r"<input>(.*?)</input>", asked, re.DOTALL)  # a part on which many changes matter

@@ -33,7 +33,7 @@ def test_of_what_is_sent_after_the_first_question_a_cache_can_serve_four_fifths(
 
 def test_what_no_cache_can_serve_is_short(questions: dict[str, str]) -> None:
     first, *later = (questions[stage] for stage in ("code", "tests"))
-    assert len(first) + sum(len(text) - len(shared(first, text)) for text in later) < 10_450
+    assert len(first) + sum(len(text) - len(shared(first, text)) for text in later) < 10_800
 
 
 def test_what_is_shared_ends_with_the_data_and_is_long_enough_to_be_kept(questions: dict[str, str]) -> None:
@@ -50,8 +50,8 @@ def test_a_fix_begins_as_its_diagnosis_does_up_to_the_code(questions: dict[str, 
 def test_what_a_stage_wants_stands_last(questions: dict[str, str]) -> None:
     for stage, words in {
         "code": "Begin the module with a docstring",
-        "tests": "You test one Python function",
-        "fix": "You mend one Python module",
+        "tests": "You write the tests of one Python function",
+        "fix": "You fix one Python module",
     }.items():
         assert questions[stage].index(words) > questions[stage].index("</data>")
 
@@ -60,8 +60,8 @@ def test_only_files_and_figures_that_there_are_have_rules() -> None:
     def rules(kind: TypeName) -> str:
         return code_rules(merge(PlanAnswer.model_validate_json(PLAN), (), (OutputSpec(name="x", type=kind),)))
 
-    assert "current folder" in rules("File") and "matplotlib" not in rules("File")
-    assert "matplotlib" in rules("Figure") and "current folder" not in rules("Figure")
+    assert "current directory" in rules("File") and "matplotlib" not in rules("File")
+    assert "matplotlib" in rules("Figure") and "current directory" not in rules("Figure")
     assert "matplotlib" not in rules("float")
 
 
@@ -76,13 +76,13 @@ def test_other_libraries_of_figures_are_spoken_of_where_the_request_does() -> No
 @pytest.mark.parametrize(
     "rule",
     [
-        "of the data what is not so (a format, name, dtype or value), the data win",
-        "no value of the data but what the request or the plan\n  names",
-        "a statistic that is not defined (too few values, all alike, division by 0) is NaN, and a verdict on it False",
-        'False, "" or the request\'s word for every other case',
-        "nothing is rounded; where it is asked for, halves go to even",
+        "Where the request is wrong about the data (a format, name, dtype or value), follow the data",
+        "Do not hard-code values of the data unless the request or the plan\n  names them",
+        "A statistic that is undefined (too few values, no variance, division by zero) is NaN",
+        'False, and "" or the request\'s own word for anything else',
+        "Nothing is rounded unless the request asks for it; then halves go to even",
         "unless the request, the plan or the meaning of an output says otherwise",
-        "Of a p-value, the side of the threshold",
+        "For a p-value, assert the side of the threshold",
     ],
 )
 def test_every_stage_knows_what_nobody_says_otherwise(questions: dict[str, str], rule: str) -> None:
@@ -101,21 +101,21 @@ def test_every_question_says_what_a_list_of_fixed_length_and_a_dict_of_fixed_key
         "tests": messages_of_tests(brief),
         "second": second_messages(request, prepared.inputs, brief.context),
     }
-    rule = "A list of fixed length keeps it, a dict its fixed keys; each\n  entry is what a single value would be."
+    rule = "A list of fixed length keeps its length and a dict its\n  fixed keys"
     for stage, (system, told) in asked.items():
         assert rule in system["content"], stage
         assert "list[int]" in told["content"], stage
-    assert "for a list of fixed length, what\n  stands at each place" in asked["code"][1]["content"]
+    assert "for a list of fixed length, the meaning\n  of each position" in asked["code"][1]["content"]
 
 
 def test_a_stage_is_told_what_is_not_its_part(questions: dict[str, str]) -> None:
-    assert all("only for whoever writes tests" in text for text in questions.values())
-    assert "no tests, no example of a call" in questions["code"]
+    assert all("If you write tests, write one pytest module" in text for text in questions.values())
+    assert "no tests and no example call" in questions["code"]
 
 
 def test_where_a_plan_contradicts_itself_it_says_what_holds(questions: dict[str, str]) -> None:
-    assert "What the request leaves open is read like this; it goes before a meaning above:" in questions["tests"]
-    assert "meanings then refer to it by name" in questions["code"]
+    assert "these assumptions override the meanings above:" in questions["tests"]
+    assert "refer to it by name in meanings" in questions["code"]
     assert "(`orders_in_2019`)" in questions["code"]
 
 
@@ -131,6 +131,9 @@ def test_the_second_question_speaks_of_no_plan_and_shows_its_outputs_beside_the_
     request = Request(name="x", prompt="p", outputs=(OutputSpec(name="total", type="float"),))
     asked = second_messages(request, (InputSpec(name="sales", type="DataFrame"),), "")[1]["content"]
     assert '<interface>\nOUTPUTS = {"total": "float"}\n\ndef run(sales: pd.DataFrame): ...\n</interface>' in asked
-    assert "There is\nno plan, and there are no tests: what the rules above leave to a plan, you decide." in asked
-    assert "Where a rule above (no rows, missing, ties) decides what this person may not expect, keep to it" in asked
-    assert "list[str], dict[str, float] and the\n  like (with the type of what they hold)" in asked
+    assert "There are no plan and no tests:\nwhere the rules above refer to the plan, you decide." in asked
+    assert (
+        "If a rule above (no rows,\n  missing values, ties) determines something that this user may not expect, follow the rule"
+        in asked
+    )
+    assert "list[str], dict[str, float] and\n  the like (with the type of their elements)" in asked

@@ -179,7 +179,7 @@ def test_a_dry_run_shows_what_the_wish_starts_from() -> None:
     from autocoder_jupyter.request import AgentConfig, Request
 
     shown = preview(Request(name="growth", prompt="Total.", wishes=(WISH,), earlier=EARLIER), AgentConfig())
-    assert CODE in shown and f"- {WISH}" in shown and "What is known to hold:" in shown
+    assert CODE in shown and f"- {WISH}" in shown and "Known to hold:" in shown
 
 
 @pytest.mark.local_sandbox

@@ -107,7 +107,7 @@ async def test_a_part_for_scripts_is_taken_out_and_one_that_hides_is_sent_back(r
 
 async def test_the_tests_are_written_without_sight_of_the_solution(runner: Runner) -> None:
     produced = await run_script(runner, shared=True)
-    asked = next(r for r in produced.model.requests if "You test one" in prompt_of(r))
+    asked = next(r for r in produced.model.requests if "You write the tests of one" in prompt_of(r))
     assert "sum())" not in json.dumps(asked)
 
 
@@ -246,7 +246,7 @@ EMPTY = TESTS.split("\n\n\n")[2]
 
 async def test_the_mender_of_code_is_not_shown_the_tests(runner: Runner) -> None:
     produced = await run_script(runner, WRONG, shared=True, diagnose=[diagnosis()], fix_code=[fix("test_sum")])
-    asked = next(r for r in produced.model.requests if "You mend one" in prompt_of(r))
+    asked = next(r for r in produced.model.requests if "You fix one" in prompt_of(r))
     assert "def test_" not in json.dumps(asked)
 
 
@@ -738,9 +738,9 @@ async def test_a_spent_budget_ends_the_loop_with_its_own_state(
 async def test_a_service_that_counts_more_than_was_reserved_leaves_a_function_that_says_so(
     runner: Runner,
 ) -> None:
-    dear = Answer(fenced(CODE), usage={"prompt_tokens": 100, "completion_tokens": 60_000, "total_tokens": 60_100})
+    dear = Answer(fenced(TESTS), usage={"prompt_tokens": 100, "completion_tokens": 60_000, "total_tokens": 60_100})
     produced = await runner.generate(
-        {"plan": [PLAN], "tests": [fenced(TESTS)], "code": [dear]}, settings={"max_tokens": 50_000}
+        {"plan": [PLAN], "tests": [dear], "code": [fenced(CODE)]}, settings={"max_tokens": 50_000}
     )
     assert produced.report.success and "more than the budget of 50,000" in produced.report.overspent
     assert produced.of(Finished)[-1] == Finished("ready", produced.report.overspent, attempts=1)
@@ -777,7 +777,7 @@ async def test_an_own_system_prompt_reaches_only_the_writer_of_code(runner: Runn
     )
     rhymed = [prompt_of(r) for r in produced.model.requests if "and rhyme" in prompt_of(r)]
     assert len(rhymed) == 1
-    assert rhymed[0].count("exactly as under <interface>") == 1
+    assert rhymed[0].count("exactly the interface under <interface>") == 1
     assert len({r["messages"][0]["content"] for r in produced.model.requests}) == 1
 
 

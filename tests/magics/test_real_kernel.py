@@ -83,7 +83,7 @@ def reply() -> Iterator[Reply]:
                 {
                     PLAN_MARKER: says(plan),
                     CODE_MARKER: says(code),
-                    "You test one Python function": says(tests),
+                    "You write the tests of one Python function": says(tests),
                 }
             )
             return model

@@ -15,30 +15,9 @@ from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.evidence.comparison import OpenPlace
 from autocoder_jupyter.engine.evidence.small_inputs import SmallInput
 from autocoder_jupyter.engine.prompt import Brief, block
+from autocoder_jupyter.prompts import prompt
 from autocoder_jupyter.types import CodePlan, OutputSpec
 from autocoder_jupyter.untrusted.visible import visible
-
-_BY_HAND = """\
-You work out by hand what a function must return for a small input. You see a request, the plan that fixes how it is
-read, and the input. You see no implementation and no result, and you must not imagine one.
-
-Keep to the request, to the plan and to its assumptions as they stand. Go step by step, with the numbers. Then answer:
-"""
-
-_AGAIN = """\
-Here is a small exercise in arithmetic with tables. Under <input> stands all the data there is. What the request asks
-for, read as the plan says, has one right answer on it: find that answer with pencil and paper. Before you count, write
-down for each row whether it belongs to what is asked, and which sentence says so. No program and no earlier answer
-exist. Then answer:
-"""
-
-_ANSWER = """\
-- `derivation`: your steps, in a few lines.
-- `sentence`: the one sentence of the request, or the assumption of the plan, that decides the outcome, in one line.
-- `decided`: false when neither the request nor the plan decides what must come out.
-- `values`: for each place under <asked> its values, as JSON: numbers to at least four digits, dates and times as ISO
-  text, null for a missing value. One value for a scalar; for a column all of its values, in the order of the rows that
-  the plan fixes; for the rows of a table one text a row, as <asked> says."""
 
 MOST_ASKED = 4
 """The maximum number of places in one question."""
@@ -69,7 +48,9 @@ def derivation_messages(brief: Brief, source: str, places: Sequence[OpenPlace], 
     Asked again, it has other words, and nothing of the first answer.
     """
     asked = "\n".join(map(_asked, places))
-    return brief.question(block("input", source), block("asked", asked), (_AGAIN if again else _BY_HAND) + _ANSWER)
+    task = prompt("second_opinion.derive again" if again else "second_opinion.derive")
+    task += f"\n{prompt('second_opinion.derivation')}"
+    return brief.question(block("input", source), block("asked", asked), task)
 
 
 def _asked(place: OpenPlace) -> str:

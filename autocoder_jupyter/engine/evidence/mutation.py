@@ -39,6 +39,7 @@ from autocoder_jupyter.engine.tests import TestSuite, blind_id, joined, without_
 from autocoder_jupyter.equality import equal
 from autocoder_jupyter.errors import UnusableAnswer, was_killed
 from autocoder_jupyter.kinds.table import KINDS
+from autocoder_jupyter.prompts import prompt
 from autocoder_jupyter.redaction.messages import Redaction
 from autocoder_jupyter.sandbox.host.replies import CallAnswer
 from autocoder_jupyter.sandbox.protocol import Callee, CallSpec, Program, TestSpec, Worker
@@ -344,19 +345,6 @@ MOST_PARTS, MOST_ROWS = 20, 12
 """How many small parts of the sample are looked at, and how many rows the tables of one may have together, so that it
 can be worked out by hand."""
 
-_INSTRUCTIONS = """\
-You add tests to those of one Python function, `run`, which somebody else wrote and you do not see. The tests under
-<tests_that_stay> are there already and do not change. They let small slips pass: each <input> is a small input on which
-a function with such a slip returns something else.
-
-For each input, find the sentence of the request or the assumption of the plan that decides what must come out, work
-that out by hand, row by row, and write one test: it calls `run` with the input, or with a clearer one that the same
-sentence decides, and asserts what the sentence decides and nothing else. Its docstring is that sentence. Where no
-sentence decides, write no test: a wrong expectation does more harm than a missing one.
-
-Answer with the new tests alone, in one ```python block. They are put below the tests that stay, in the same module: use
-their imports and helper functions where they fit, and no name that is defined there."""
-
 
 @dataclass(frozen=True)
 class MoreTests:
@@ -377,7 +365,7 @@ class MoreTests:
 def survivor_messages(brief: Brief, kept: str, inputs: Sequence[str]) -> Messages:
     """The question. It must never contain the solution."""
     shown = (block("input", source) for source in inputs)
-    return brief.question(block("tests_that_stay", kept.strip()), *shown, _INSTRUCTIONS)
+    return brief.question(block("tests_that_stay", kept.strip()), *shown, prompt("tests.add for missed changes"))
 
 
 async def ask_for_tests(state: GenerationState, mutation: MutationRun) -> MoreTests | None:

@@ -11,22 +11,10 @@ from pydantic import BaseModel, Field
 from autocoder_jupyter.engine.conversation import Conversation, Messages
 from autocoder_jupyter.engine.evidence.comparison import OpenPlace
 from autocoder_jupyter.engine.prompt import Brief, block, question
+from autocoder_jupyter.prompts import prompt
 from autocoder_jupyter.types import Reading
 
 # The reading that makes a difference, as the model names it
-
-_INSTRUCTIONS = """\
-Two analysts answered one request without seeing each other's work, and their results differ. You say which reading of
-the request makes the difference, so that the person who wrote it can choose. You do not judge who is right.
-
-Under <first> stand the assumptions of the first analyst, numbered, under <second> what the second one noted. <differs>
-names the results that differ, with both values on a small input where there is one. Answer with `readings`: one for
-each difference in reading that explains a difference in the results, at most three, the most important one first. Each
-has
-- `assumption`: the number of the first analyst's assumption that says the opposite; 0 when none does.
-- `words`: the second reading in two to eight words that continue "read …", such as "year on year".
-- `line`: the second reading as one plain sentence that the person could add to the request, complete without the rest.
-`readings` is empty when the difference is a slip in somebody's work and no other way to read the request."""
 
 MOST_READINGS = 3
 """The maximum number of readings that are shown."""
@@ -59,7 +47,7 @@ def naming_messages(
         block("second", _numbered(second)),
         block("input", source) if source else "",
         block("differs", "\n".join(f"- {line}" for line in differs)),
-        _INSTRUCTIONS,
+        prompt("second_opinion.name readings"),
     )
 
 

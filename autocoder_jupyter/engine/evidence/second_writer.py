@@ -23,32 +23,12 @@ from autocoder_jupyter.engine.prompt import (
 from autocoder_jupyter.equality.leniency import INDEPENDENT
 from autocoder_jupyter.equality.tables import flat, matched_columns
 from autocoder_jupyter.errors import UnusableAnswer
+from autocoder_jupyter.prompts import prompt
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import InputSpec, OutputSpec
 from autocoder_jupyter.untrusted.parsing import complaint, parse
 
 MOST_OUTPUTS = 100
-
-_INSTRUCTIONS = """\
-You are an experienced analyst. You answer a data scientist's request with one Python module, on your own. Somebody
-else answers the same request at this moment; where your answers differ, the person is shown how the request can be
-read. So read it for yourself, as this person most likely means it, and do not guess what others would write. There is
-no plan, and there are no tests: what the rules above leave to a plan, you decide.
-
-The module:
-- begins with a docstring. It lists how you read what the request leaves open and a reader could take otherwise (which
-  period is compared, which date counts, what becomes of nulls, duplicates and ties, which standard deviation, inclusive
-  or exclusive bounds, time zones, rounding): one line each that begins with "- ", short, the important ones first.
-  Where a rule above (no rows, missing, ties) decides what this person may not expect, keep to it, and a line says so.
-- has, below it, `OUTPUTS = {"name": "type", ...}`: what `run` returns, in order; as under <interface> if it is there.
-  The types are str, int, float, bool, datetime, date, timedelta, DataFrame, Series, list[str], dict[str, float] and the
-  like (with the type of what they hold), File, Dir and Figure.
-- defines the function `run` with the parameters under <interface>; one output is returned bare, several as a tuple.
-  Helper functions are fine. No code runs on import but imports and constants.
-- works with missing values too, and on a single row. Plain pandas and numpy, no other packages unless the request
-  cannot do without.
-
-Answer with the whole module in one ```python block, and nothing else."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +47,7 @@ def second_messages(request: Request, inputs: Sequence[InputSpec], data_context:
     if declared and request.earlier is not None:
         outputs = f"OUTPUTS = {{{declared}, ...}}: these, and after them those that only the request adds, if any"
     interface = f"{outputs}\n\n{given_signature(inputs)}"
-    return question(request, data_context, block("interface", interface), _INSTRUCTIONS)
+    return question(request, data_context, block("interface", interface), prompt("second_opinion.solve"))
 
 
 async def write_second(
@@ -118,12 +98,6 @@ def _outputs(module: ast.Module) -> tuple[OutputSpec, ...]:
 # Where neither names nor values show which columns of two results belong together, a model is asked. Only names that a
 # model wrote are sent: those of the plan, and texts in the code of the second solution. Other names may be values of
 # the data.
-
-_MATCHING_INSTRUCTIONS = """\
-Two tables answer one request, and the columns of their results have different names. Under <first> stand the columns
-of the first that have no counterpart yet, under <second> those of the second. Answer with `pairs`: the columns that
-hold the same quantity, each with the name of its `table`, and the names `first` and `second`. Leave out what has no
-counterpart, and what you are not sure of. You see no values, and you do not judge who is right."""
 
 MOST_COLUMNS = 30
 """The maximum number of columns of each side that are asked about."""
@@ -213,7 +187,7 @@ def matching_messages(brief: Brief, alone: Unmatched) -> Messages:
     first, second = (
         "\n".join(f"- {output}: {', '.join(names[side])}" for output, names in alone.items()) for side in (0, 1)
     )
-    return brief.question(block("first", first), block("second", second), _MATCHING_INSTRUCTIONS)
+    return brief.question(block("first", first), block("second", second), prompt("second_opinion.match columns"))
 
 
 async def ask_names(conversation: Conversation, brief: Brief, alone: Unmatched) -> ColumnNames:

@@ -23,6 +23,7 @@ from autocoder_jupyter.engine.stub_check import VACUOUS
 from autocoder_jupyter.engine.tests import TestSuite, read_suite, write_tests
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.errors import UnusableAnswer
+from autocoder_jupyter.prompts import prompt
 from autocoder_jupyter.types import CodePlan, Edit, ErrorDiagnosis, TestFailure
 from autocoder_jupyter.untrusted.parsing import complaint, parse, same_code
 
@@ -92,23 +93,6 @@ def changed_in_substance(old: str, new: str) -> bool:
 #
 # The model cannot change tests, and gets the failures only as text.
 
-_EDITOR = """\
-You mend one Python module, the one under <solution>. Its function departs from what was asked in the ways listed under
-<failures>; mend each of them at its cause, and whatever else of the plan or the rules the same lines break. Leave the
-other lines as they are, and never special-case the inputs of a test.
-
-Answer with edits. Each has `find`, a piece of the module copied exactly, long enough to stand there only once,
-`replace`, the text that takes its place, and `mends`, the names of the failures that it mends. `imports` are lines to
-add at the top, such as `import re`."""
-
-_ESCALATIONS = (
-    "",
-    "That does not do: {problem}. STILL MISSING: {missing}. Answer with edits that mend all of it.",
-    "FINAL ATTEMPT. Twice your edits could not be used: {problem}. STILL MISSING: {missing}. Now write the whole "
-    "corrected module in one ```python block. Start from the module above, mend every failure that is listed, and keep "
-    "the `def` line of `run`.",
-)
-
 
 class _MendingEdit(BaseModel):
     find: str
@@ -157,7 +141,7 @@ def fix_messages(brief: Brief, code: str, failures: Sequence[TestFailure], notes
         block("failures", failures_text(failures)),
         notes,
         code_rules(brief.plan),
-        _EDITOR,
+        prompt("fix.edit"),
     )
 
 
@@ -180,9 +164,9 @@ async def fix_code(
     """Ask for a fixed module, more forcefully each time. The last answer is used if it has the planned interface."""
     messages = fix_messages(brief, code, failures, notes)
     problem, missing, best = "", [failure.test_name for failure in failures], code
-    for insistence in _ESCALATIONS[:-1]:
-        if insistence:
-            content = insistence.format(problem=problem, missing=", ".join(missing) or "nothing more")
+    for is_first in (True, False):
+        if not is_first:
+            content = prompt("fix.edit again", problem=problem, missing=", ".join(missing) or "nothing more")
             messages = (*messages, {"role": "user", "content": content})
         try:
             answer = await conversation.structured("fix", messages, CodeFix, variant=variant)
@@ -203,7 +187,7 @@ async def fix_code(
         problem, missing = verdict.problem or "not every failure is mended", list(verdict.missing)
         if not verdict.problem:
             best = new
-    content = _ESCALATIONS[-1].format(problem=problem, missing=", ".join(missing) or "nothing more")
+    content = prompt("fix.whole module", problem=problem, missing=", ".join(missing) or "nothing more")
     asking = (*messages, {"role": "user", "content": content})
     try:
         whole = without_entry(await conversation.code("fix", asking, must_define=FUNCTION, variant=variant))
@@ -312,14 +296,7 @@ class Fixer:
             self._attribution.note_fix(faults)
 
     def _escalation(self, faults: Sequence[TestFailure]) -> str:
-        tries = self._attribution.tries(faults)
-        if not tries:
-            return ""
-        return (
-            f"The same failure is there after {tries} earlier mending{'s' if tries > 1 else ''}, so the cause is not "
-            "where it was looked for. Work the expected value out by hand and follow the code line by line to where it "
-            "departs from that."
-        )
+        return prompt("fix.again") if self._attribution.tries(faults) else ""
 
     async def _fix_tests(self, suite: TestSuite, names: tuple[str, ...]) -> None:
         source = await self._attribution.rederive(suite.source, names)

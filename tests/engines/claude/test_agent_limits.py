@@ -281,7 +281,7 @@ def test_a_kept_function_that_fails_today_is_mended_in_a_workspace_that_holds_it
     again = run_script.run_script([mends, "Done."], run_script.request(samples={"sales": longer}))
     assert again.report.success, again.report.error
     assert again.report.parent == first.report.run_id and again.report.run_id != first.report.run_id
-    assert "On the data of today this does not hold" in json.dumps(again.asked_as_agent[0]["messages"][0])
+    assert "On today's data, this fails" in json.dumps(again.asked_as_agent[0]["messages"][0])
     assert "if (sales" in again.calls[0].observed
 
 
