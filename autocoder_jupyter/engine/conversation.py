@@ -13,10 +13,10 @@ from pydantic import BaseModel
 
 from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.errors import AutocodeError
-from autocoder_jupyter.models.answers import ask_code, ask_structured
+from autocoder_jupyter.models.answers import ask_code, ask_structured, cut_question
 from autocoder_jupyter.models.faults import exchange_of, stopped
 from autocoder_jupyter.models.protocol import SILENT, ConfiguredModel, Listener, Question, SummingMeter
-from autocoder_jupyter.run.events import Emit, Retrying, TextStreamed, TokensUsed
+from autocoder_jupyter.run.events import Emit, Noticed, Retrying, TextStreamed, TokensUsed
 from autocoder_jupyter.types import Exchange, Usage
 from autocoder_jupyter.types.records import StageName
 
@@ -51,6 +51,7 @@ class Conversation:
         self._record = record
         self.exchanges: list[Exchange] = []
         self.has_asked = asyncio.Event()
+        self._was_cut = False
 
     async def ask(self, question: Question, listener: Listener = SILENT) -> Exchange:
         """Run one exchange; see `LanguageModel.ask`. The budget is the meter, in place of the listener's.
@@ -81,6 +82,9 @@ class Conversation:
         self.exchanges.append(exchange)
         stage, used = cast(StageName, exchange.stage), self._budget.used
         self._emit(TokensUsed(stage, exchange.usage, used, exchange.seconds, exchange.replayed))
+        if (cut := cut_question(exchange)) and not self._was_cut:
+            self._was_cut = True
+            self._emit(Noticed(f"{cut} Start the server with a larger context window."))
 
     def charged(self, stage: StageName, usage: Usage) -> None:
         """Emit the tokens of an answer that is not complete. The budget has them already."""

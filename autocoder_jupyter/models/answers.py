@@ -232,7 +232,7 @@ async def ask_until_readable(
             if len(exchanges) > REPAIRS:
                 begins = _beginning(exchange.answer)
                 why = f"{complaint}\nIt begins: {begins}" if begins else "It is empty."
-                cut = _cut_question(exchange)
+                cut = cut_question(exchange)
                 raise UnusableAnswer(
                     f"The answer of {exchange.model} ({question.stage}) is unusable, also after {REPAIRS} repairs.",
                     why=f"{why}\n{cut}" if cut else why,
@@ -242,11 +242,11 @@ async def ask_until_readable(
             asked = _with_complaint(question, answer, complaint, len(exchanges))
 
 
-def _cut_question(exchange: Exchange) -> str:
+def cut_question(exchange: Exchange) -> str:
     """A sentence if the server counted far fewer tokens than were sent, as servers do that cut a question silently."""
     sent = sum(len(str(message.get("content") or "")) for message in exchange.messages)
     counted = exchange.usage.input_tokens
-    if exchange.replayed or sent < _MOST_CHARACTERS_PER_TOKEN * max(counted, _SMALLEST_WINDOW):
+    if exchange.replayed or not counted or sent < _MOST_CHARACTERS_PER_TOKEN * max(counted, _SMALLEST_WINDOW):
         return ""
     return f"The server counted {counted:,} tokens of a question of {sent:,} characters: it has cut the question off."
 

@@ -14,7 +14,7 @@ from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.models.client import LiteLLMModel
 from autocoder_jupyter.models.faults import CUT_OFF, RetryPolicy
 from autocoder_jupyter.models.protocol import Listener, Question
-from autocoder_jupyter.run.events import Event, TokensUsed
+from autocoder_jupyter.run.events import Event, Noticed, TokensUsed
 from autocoder_jupyter.types import STOPPED
 from tests.model_faults import WORDS, chunk, for_ever
 from tests.scripted_model import Answer, ScriptedModel, always
@@ -96,3 +96,15 @@ async def test_a_fault_before_anything_arrived_shows_no_tokens() -> None:
     with ScriptedModel([Answer(status=400)]) as endpoint, pytest.raises(Exception, match="refused the question"):
         await Conversation(LiteLLMModel(endpoint.config()), Budget(), events.append).ask(ASKED)
     assert not used(events)
+
+
+async def test_it_is_noticed_once_that_the_server_has_cut_off_questions() -> None:
+    events: list[Event] = []
+    count = {"prompt_tokens": 2048, "completion_tokens": 9, "total_tokens": 2057}
+    long = ({"role": "user", "content": "One of many words. " * 2000},)
+    with ScriptedModel([Answer("Fine.", usage=count)] * 2) as endpoint:
+        conversation = Conversation(LiteLLMModel(endpoint.config(), RetryPolicy(tries=1)), Budget(), events.append)
+        for stage in ("code", "tests"):
+            await conversation.ask(Question(stage, long))
+    (told,) = [event for event in events if isinstance(event, Noticed)]
+    assert "counted 2,048 tokens of a question of 38," in told.text and "larger context window" in told.text
