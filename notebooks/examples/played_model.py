@@ -27,8 +27,10 @@ class PlayedModel:
     def __init__(self, recorded: str | Path) -> None:
         entries = [entry for journal in sorted(Path(recorded).rglob("journal.jsonl")) for entry in lines(journal)]
         exchanges = [entry["exchange"] for entry in entries if entry["kind"] == "exchange"]
-        self._answers = [(question_lines(exchange["messages"]), exchange) for exchange in exchanges]
         self._turns = [entry["outcome"] for entry in entries if "stop_reason" in entry.get("outcome", {})]
+        if self._turns:  # the exchanges about the code are these turns
+            exchanges = [exchange for exchange in exchanges if exchange["stage"] != "code"]
+        self._answers = [(question_lines(exchange["messages"]), exchange) for exchange in exchanges]
         self.asked: list[str] = []
         """What each question was for, in the order in which they came."""
         self._slow = ""
