@@ -292,8 +292,12 @@ def _forget_result(run: Path) -> None:
     for name in ("report.json", "solution.py", "test_solution.py", "test_blind.py", "sent.json"):
         (run / name).unlink(missing_ok=True)
     if run.parent.name == VERSIONS:
-        for name in TOP_FILES:
-            (run.parent.parent / name).unlink(missing_ok=True)
+        _forget_top_files(run)
+
+
+def _forget_top_files(version: Path) -> None:
+    for name in TOP_FILES:
+        (version.parent.parent / name).unlink(missing_ok=True)
 
 
 def environment_of(model: ScriptedModel) -> dict[str, str]:
@@ -347,6 +351,7 @@ def _take_over(copy: Path, shipped: Path, run: Path, used: list[Recorded]) -> No
     if before != run:
         shutil.rmtree(shipped / before)
     if is_version:
+        _forget_top_files(shipped / run)  # those of an earlier answer would be taken for an edit
         Versions(shipped / ".autocode", name).show_current()
 
 

@@ -1,93 +1,47 @@
 import pandas as pd
-import pytest
 from solution import run
 
 
-def make_stocks(rows):
-    """Prices from (symbol, date, price)."""
+def growth(*rows):
     symbols, dates, prices = zip(*rows) if rows else ((), (), ())
-    return pd.DataFrame(
-        {
-            "symbol": pd.Series(symbols, dtype="str"),
-            "date": pd.to_datetime(pd.Series(dates, dtype="str")).astype("datetime64[us]"),
-            "price": pd.Series(prices, dtype="float64"),
-        }
-    )
+    dates = pd.to_datetime(pd.Series(dates, dtype="str")).astype("datetime64[us]")
+    frame = pd.DataFrame({"symbol": pd.Series(symbols, dtype="str"), "date": dates})
+    monthly, best = run(stocks=frame.assign(price=pd.Series(prices, dtype="float64")))
+    return list(zip(monthly["symbol"], monthly["month"].dt.strftime("%Y-%m-%d"), monthly["growth"])), best
 
 
-def test_growth_is_a_percentage_of_the_month_before():
-    """The growth of the price from one month to the next in percent, without the first month of a symbol."""
-    monthly, best = run(
-        stocks=make_stocks([("A", "2024-01-01", 100.0), ("A", "2024-02-01", 110.0), ("A", "2024-03-01", 99.0)])
-    )
-    assert monthly["month"].tolist() == [pd.Timestamp("2024-02-01"), pd.Timestamp("2024-03-01")]
-    assert monthly["growth"].tolist() == pytest.approx([10.0, -10.0])  # 110/100 - 1, 99/110 - 1
-    assert best == {"A": "2024-02"}
+def test_each_symbol():
+    """For each symbol the growth from one month to the next in percent, without its first month."""
+    a, b = [("A", "2024-01-01", 10.0), ("A", "2024-02-01", 20.0)], [("B", "2024-03-01", 50.0), ("B", "2024-04-01", 25.0)]
+    expected = [("A", "2024-02-01", 100.0), ("B", "2024-04-01", -50.0)]
+    assert growth(*a, *b) == (expected, {"A": "2024-02", "B": "2024-04"})
+    assert growth(b[1], a[1], b[0], a[0])[0] == expected
 
 
-def test_a_symbol_does_not_grow_from_another():
-    """For each symbol: the first month of the second one has no growth over the last of the first."""
-    monthly, _ = run(
-        stocks=make_stocks(
-            [("A", "2024-01-01", 10.0), ("A", "2024-02-01", 20.0), ("B", "2024-03-01", 50.0), ("B", "2024-04-01", 25.0)]
-        )
-    )
-    assert list(zip(monthly["symbol"], monthly["growth"])) == [("A", 100.0), ("B", -50.0)]  # 20/10 - 1, 25/50 - 1
-
-
-def test_the_month_after_a_gap_is_left_out():
+def test_missing_month():
     """If a month is missing, the next one has no growth either and is left out."""
-    monthly, best = run(
-        stocks=make_stocks([("A", "2023-12-01", 10.0), ("A", "2024-02-01", 40.0), ("A", "2024-03-01", 44.0)])
-    )
-    assert monthly["month"].tolist() == [pd.Timestamp("2024-03-01")]
-    assert monthly["growth"].tolist() == pytest.approx([10.0])  # 44/40 - 1
-    assert best == {"A": "2024-03"}
+    rows = [("A", "2023-12-01", 50.0), ("A", "2024-01-01", 60.0), ("A", "2024-03-01", 90.0), ("A", "2025-04-01", 99.0)]
+    assert growth(*rows) == ([("A", "2024-01-01", 20.0)], {"A": "2024-01"})
 
 
-def test_december_and_january_follow_each_other():
-    """From one month to the next, also over the turn of the year; the same month of another year is no neighbour."""
-    monthly, _ = run(
-        stocks=make_stocks([("A", "2023-12-01", 50.0), ("A", "2024-01-01", 60.0), ("A", "2025-02-01", 90.0)])
-    )
-    assert monthly["month"].tolist() == [pd.Timestamp("2024-01-01")]
-    assert monthly["growth"].tolist() == pytest.approx([20.0])  # 60/50 - 1
+def test_rounding():
+    """growth is rounded to two digits."""
+    assert growth(("A", "2024-01-01", 3.0), ("A", "2024-02-01", 4.0))[0] == [("A", "2024-02-01", 33.33)]
 
 
-def test_a_tie_of_the_rounded_growth_goes_to_the_earlier_month():
-    """best compares the rounded growth that stands in monthly; of equal ones the earliest month wins."""
-    monthly, best = run(
-        stocks=make_stocks([("A", "2024-01-01", 30000.0), ("A", "2024-02-01", 33000.0), ("A", "2024-03-01", 36301.0)])
-    )
-    # 33000/30000 - 1 = 10 %; 36301/33000 - 1 = 10.00303 %, which is 10.0 when it is rounded to two digits
-    assert monthly["growth"].tolist() == pytest.approx([10.0, 10.0])
+def test_tie_after_rounding():
+    """best compares the growth as rounded in monthly; the earlier month on a tie."""
+    found, best = growth(("A", "2024-01-01", 30000.0), ("A", "2024-02-01", 33000.0), ("A", "2024-03-01", 36301.0))
+    assert [value for _, _, value in found] == [10.0, 10.0]  # 36301 / 33000 - 1 = 10.003 %
     assert best == {"A": "2024-02"}
 
 
-def test_the_order_of_the_rows_does_not_matter():
-    """The row before is that of the calendar month before, whatever the order of the rows in stocks."""
-    rows = [
-        ("B", "2024-02-01", 30.0),
-        ("A", "2024-03-01", 99.0),
-        ("A", "2024-01-01", 100.0),
-        ("B", "2024-01-01", 20.0),
-        ("A", "2024-02-01", 110.0),
-    ]
-    monthly, best = run(stocks=make_stocks(rows))
-    again, best_again = run(stocks=make_stocks(rows[::-1]))
-    assert list(zip(monthly["symbol"], monthly["growth"])) == [("A", 10.0), ("A", -10.0), ("B", 50.0)]
-    assert again["growth"].tolist() == monthly["growth"].tolist() and best == best_again
+def test_several_rows_in_a_month():
+    """Of several rows of a symbol in one month, the one with the latest date counts."""
+    rows = [("A", "2024-01-20", 20.0), ("A", "2024-01-05", 40.0), ("A", "2024-02-01", 30.0)]
+    assert growth(*rows)[0] == [("A", "2024-02-01", 50.0)]
 
 
-def test_growth_is_rounded_to_two_digits():
-    """growth is rounded to two digits."""
-    monthly, _ = run(stocks=make_stocks([("A", "2024-01-01", 3.0), ("A", "2024-02-01", 4.0)]))
-    assert monthly["growth"].tolist() == [33.33]  # 4/3 - 1 = 33.333… %
-
-
-def test_no_rows_and_single_months_have_no_growth():
-    """A symbol without any growth is in neither output; no rows give the same columns without rows."""
-    for rows in ([], [("A", "2024-01-01", 10.0)]):
-        monthly, best = run(stocks=make_stocks(rows))
-        assert monthly.columns.tolist() == ["symbol", "month", "growth"] and len(monthly) == 0
-        assert best == {}
+def test_without_growth():
+    """A symbol without any growth is in neither output."""
+    assert growth(("A", "2024-01-01", 10.0)) == ([], {}) == growth()
