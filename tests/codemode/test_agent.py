@@ -43,7 +43,7 @@ def test_a_block_is_run_and_prose_is_the_final_answer(ask: Ask) -> None:
     assert isinstance(result, AgentResult)
     assert (result.summary, result.value, result.output) == ("It is 6.", 6, "it is 3\n")
     assert (result.state, result.error, result.attempts, result.turns) == ("ready", None, 1, 2)
-    assert ask.told == "It printed:\nit is 3\n\nValue of the last expression:\n6"
+    assert ask.told == "Output:\nit is 3\n\nValue of the last expression:\n6"
 
 
 def test_a_dict_with_a_summary_is_the_final_answer_with_its_charts(ask: Ask) -> None:

@@ -269,7 +269,7 @@ def test_the_prompt_says_what_a_frame_can_do_and_what_may_be_seen() -> None:
     prompts = {share: CodeModeAgent(share=share).system_prompt for share in ("rows", "stats", "schema")}
     for method in METHODS:
         assert f"frame.{method}(" in prompts["rows"]
-    assert "head and scalar after an\naggregate without `by`" in prompts["stats"]
+    assert "head and scalar after\nan aggregate without `by`" in prompts["stats"]
     assert "count, head and scalar are refused" in prompts["schema"]
     assert all(repr(operator)[1:-1] in prompts["rows"] for operator in operations.OPERATORS)
     assert all(how in prompts["rows"] for how in operations.AGGREGATES)

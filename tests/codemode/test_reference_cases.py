@@ -86,7 +86,7 @@ CASES = {
     "what a block had defined before it failed is there": Case(
         [block("x = 5\nbroken()"), block("x"), "Done."], value=5, attempts=2, told=["5"]
     ),
-    "print is observed": Case([block("print('a', 1)\nprint('b')"), "Done."], told=["It printed:\na 1\nb"]),
+    "print is observed": Case([block("print('a', 1)\nprint('b')"), "Done."], told=["Output:\na 1\nb"]),
     "a set keeps its type": Case([block("{1, 2}"), "Done."], value={1, 2}, told=["{1, 2}"]),
     "a tuple keeps its type": Case([block("(1, (2,))"), "Done."], value=(1, (2,)), told=["(1, (2,))"]),
     "bytes keep their type": Case([block("b'ab'"), "Done."], value=b"ab", told=["b'ab'"]),

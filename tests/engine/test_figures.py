@@ -19,7 +19,7 @@ def plan(*packages: str, kind: str = "Figure") -> CodePlan:
     ("package", "written", "comes_back"),
     [
         ("Plotly", "plotly.graph_objects.Figure", "its traces"),
-        ("altair", "altair.TopLevelMixin", "the rows of its tables"),
+        ("altair", "altair.TopLevelMixin", "the rows of\nits tables"),
     ],
 )
 def test_a_plan_with_another_library_gets_its_figures_and_tests_of_their_data(

@@ -257,7 +257,7 @@ async def test_a_fix_that_was_not_applied_is_demanded_more_and_more_forcefully(r
         diagnose=[diagnosis()],
         fix_code=[fix("test_sum", find="not there"), fix("something else"), fenced(CODE)],
     )
-    prompts = [r["messages"][-1]["content"] for r in produced.model.requests if "You mend" in prompt_of(r)]
+    prompts = [r["messages"][-1]["content"] for r in produced.model.requests if "You fix one" in prompt_of(r)]
     assert produced.report.success
     assert "STILL MISSING" in prompts[1] and "FINAL ATTEMPT" in prompts[2]
 
