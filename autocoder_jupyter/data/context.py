@@ -146,6 +146,7 @@ class DataContext:
         masked: the number of different masked values of each kind.
         left_out: by sample, the parts that did not fit.
         conflicts: what the request says of the data that is not so, one sentence each. It is also in the text.
+        masker: has the placeholders of the text.
     """
 
     text: str
@@ -154,6 +155,7 @@ class DataContext:
     left_out: dict[str, tuple[str, ...]] = field(default_factory=dict)
     share: Share = "rows"
     conflicts: tuple[str, ...] = ()
+    masker: Masker = field(default_factory=Masker, repr=False, compare=False)
 
     def sent(self) -> dict[str, Any]:
         """What leaves the notebook, as JSON, for the record. `text` is exactly the text in the prompt."""
@@ -225,6 +227,7 @@ def build_context(
         left_out={name: part.left_out for name, part in rendered.items() if part.left_out},
         share=share,
         conflicts=unfit,
+        masker=masker,
     )
 
 

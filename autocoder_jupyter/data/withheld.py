@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import difflib
 import io
+import numbers
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -213,6 +214,96 @@ class TableWithholding:
 
 def _columns(value: pd.DataFrame | pd.Series[Any]) -> list[Any]:
     return list(value.columns) if isinstance(value, pd.DataFrame) else [value.name]
+
+
+# Tables as an expression of a model may see them
+
+_PRIVATE_DIGITS = 10**8
+"""No smaller number is private."""
+
+_LARGEST = 10**20
+
+_MOST_TEXTS = 2_000
+"""Of a column with more different texts, as many are looked at. If one is private, none is shown."""
+
+
+def shareable_tables(
+    samples: Mapping[str, Any], withheld: WithheldColumns, masker: Masker
+) -> dict[str, pd.DataFrame | pd.Series[Any]]:
+    """The tables without hidden and masked columns, and with a placeholder for each private value.
+
+    So nothing that is computed from them contains what the description of the data withholds.
+    """
+    found: dict[str, pd.DataFrame | pd.Series[Any]] = {}
+    for name, value in samples.items():
+        if not isinstance(value, pd.DataFrame | pd.Series):
+            continue
+        gone = withheld.hidden | withheld.masked
+        columns = [place for place, label in enumerate(_columns(value)) if str(label) not in gone]
+        if isinstance(value, pd.Series) and not columns:
+            continue
+        table = as_frame(value).iloc[:, columns].copy(deep=False)
+        table.attrs = {}
+        for place in range(table.shape[1]):
+            table.isetitem(place, _without_private(table.iloc[:, place], masker).array)
+        table.columns = _index_without_private(table.columns, masker)
+        table.index = _index_without_private(table.index, masker, withheld.masked)
+        if isinstance(value, pd.Series):
+            found[name] = table.iloc[:, 0].rename(None if value.name is None else table.columns[0])
+        else:
+            found[name] = table
+    return found
+
+
+def _index_without_private(index: pd.Index, masker: Masker, masked: frozenset[str] = frozenset()) -> pd.Index:
+    levels = [
+        pd.Index([MASKED] * len(index), dtype=object)
+        if str(name) in masked
+        else pd.Index(_without_private(index.get_level_values(place).to_series(), masker))
+        for place, name in enumerate(index.names)
+    ]
+    names = [masker.mask(name) if isinstance(name, str) else name for name in index.names]
+    if not isinstance(index, pd.MultiIndex):
+        same = levels[0].equals(index) or not len(index)
+        return (index if same else levels[0]).rename(names[0])
+    return pd.MultiIndex.from_arrays(levels, names=names)
+
+
+def _without_private(column: pd.Series[Any], masker: Masker) -> pd.Series[Any]:
+    """A column with placeholders for its private values; the same one if it has none."""
+    values = column.astype(object) if isinstance(column.dtype, pd.CategoricalDtype) else column
+    is_number = pd.api.types.is_numeric_dtype(values.dtype)
+    if is_number:
+        large = values.dropna()
+        if not (large.abs() >= _PRIVATE_DIGITS).any():
+            return column
+        values = values.astype(object)
+    elif not (values.dtype == object or pd.api.types.is_string_dtype(values.dtype)):
+        return column
+    cells = list(values)
+    texts = [_private_text(cell) for cell in cells]
+    distinct = dict.fromkeys(text for text in texts if text is not None)
+    looked_at = list(distinct)[:: len(distinct) // _MOST_TEXTS + 1]
+    mask = masker.for_column(looked_at)
+    changed = {text: masked for text in looked_at if (masked := mask(text)) != text}
+    if not changed:
+        return column
+    if len(looked_at) < len(distinct):
+        changed = {text: f"<masked-{number}>" for number, text in enumerate(distinct, start=1)}
+    made = [changed.get(text, cell) if text is not None else cell for text, cell in zip(texts, cells, strict=True)]
+    return pd.Series(made, index=column.index, name=column.name, dtype=object)
+
+
+def _private_text(cell: Any) -> str | None:
+    """The text of a cell that may be private; None if it cannot be."""
+    if isinstance(cell, str):
+        return cell
+    if isinstance(cell, bool | complex) or cell is None or cell is pd.NA or cell is pd.NaT:
+        return None
+    if isinstance(cell, numbers.Real):
+        number = float(cell)
+        return f"{cell:.0f}" if _PRIVATE_DIGITS <= abs(number) < _LARGEST and number.is_integer() else None
+    return str(cell)
 
 
 # Sample rows as files for an agent: never all the data, and nothing that is withheld

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,6 +22,7 @@ from autocoder_jupyter.engine.plan import (
     PlannedParameter,
     PlannedQuestion,
 )
+from autocoder_jupyter.engine.probes import NO_MORE, ROUNDS, probes_in
 from autocoder_jupyter.engine.prompt import (
     FUNCTION,
     block,
@@ -51,6 +52,7 @@ def first_messages(
     asks: bool = False,
     plan_only: bool = False,
     system_prompt: str = "",
+    probes: str = "",
 ) -> Messages:
     """The first question to the model. A preview shows it, because every later question begins with the same text.
 
@@ -61,6 +63,7 @@ def first_messages(
         asks: whether the answer may have questions to the user.
         plan_only: whether only the docstring is asked for, because an agent writes the code.
         system_prompt: replaces the role of the model.
+        probes: the offer to look at the data first; "" for none.
     """
     role = prompt("first_answer.role of a planner") if plan_only else system_prompt or prompt("first_answer.role")
     other_figures = re.search("plotly|altair", request_text(request, ""), re.IGNORECASE)
@@ -74,6 +77,7 @@ def first_messages(
         prompt("first_answer.questions") if asks else "",
         plan_addition(request.earlier) if request.earlier else "",
         prompt("first_answer.docstring only" if plan_only else "first_answer.module"),
+        probes,
     )
 
 
@@ -91,7 +95,8 @@ _QUOTED = re.compile(
     r"""\A(?P<before>.*?)^[ \t]*[rR]?(?P<quote>\"{3}|'{3})(?P<text>.*?)(?<!\\)(?P=quote)""", re.DOTALL | re.MULTILINE
 )
 _BEFORE = re.compile(
-    r"\s*(?:(?!import\b|from\b|def\b|class\b)[^\n<{`]{1,200}\n+)?(?:(?:```|~~~)[^\n]*\n)?(?:[ \t]*#[^\n]*\n)*\s*"
+    r"\s*(?:(?!import\b|from\b|def\b|class\b)[^\n<{`]{1,200}\n+)?"
+    r"(?:(?:```|~~~)(?!probe)[^\n]*\n)?(?:[ \t]*#[^\n]*\n)*\s*"
 )
 """What may stand before the module: one line of prose. Behind more, as behind thoughts, may come another module."""
 
@@ -252,6 +257,9 @@ def without_plan(code: str) -> str:
 
 # The answer
 
+Look = Callable[[Sequence[str], bool], Awaitable[Messages]]
+"""Evaluates probes; the second argument says that these are the last."""
+
 
 @dataclass(frozen=True)
 class Head:
@@ -268,6 +276,7 @@ class FirstAnswer:
         messages: the question.
         accept: makes the plan from what was read; it raises `Unreadable` if it cannot.
         plan_only: whether the answer has no code.
+        look: makes the next messages from the lines of probes; None if there may be none.
     """
 
     def __init__(
@@ -277,10 +286,13 @@ class FirstAnswer:
         accept: Callable[[PlanAnswer], CodePlan],
         *,
         plan_only: bool = False,
+        look: Look | None = None,
     ) -> None:
         self._conversation = conversation
         self._accept = accept
         self._plan_only = plan_only
+        self._look = look
+        self._looks_left = ROUNDS if look is not None else 0
         self._arrived = ""
         self._unshown: list[str] | None = []  # of the code, until its stage begins
         self._head: Head | None = None
@@ -333,8 +345,14 @@ class FirstAnswer:
         return await self._conversation.ask(question, replace(listener, on_text=self._hear, on_retry=retry))
 
     async def _answered(self, asked: Question) -> str:
-        code, _ = await ask_until_readable(self, asked, self._read)
-        return code
+        while True:
+            found, _ = await ask_until_readable(self, asked, self._read)
+            if isinstance(found, str):
+                return found
+            assert self._look is not None, "probes are only read where they may be asked for"
+            self._looks_left -= 1
+            further = await self._look(found, self._looks_left == 0)
+            asked = replace(asked, messages=(*asked.messages, *further))
 
     def _hear(self, text: str) -> None:
         if self._head is None:
@@ -360,8 +378,14 @@ class FirstAnswer:
         self._head = Head(answer, self._accept(answer))
         self._has_head.set()
 
-    def _read(self, answer: str) -> str:
-        """The module of a whole answer. The plan stays as it was read first: tests are written from it."""
+    def _read(self, answer: str) -> str | tuple[str, ...]:
+        """The module of a whole answer, or the probes that it asks for. The plan stays as it was read first: tests are
+        written from it.
+        """
+        if self._head is None and (probes := probes_in(answer)):
+            if not self._looks_left:
+                raise Unreadable(NO_MORE)
+            return probes
         code = ""
         if not self._plan_only:
             code = without_entry(extract_code(answer, must_define=FUNCTION))

@@ -311,6 +311,13 @@ class Journal(RunJournal):
         assert self._run is not None, "the journal was not begun"
         return self._run
 
+    def add_probe(self, probe: str, told: str) -> None:
+        """Record what the model was told of the data because it asked; see `engine.probes`."""
+        probes, record = self._sent.setdefault("probes", []), (probe, told)
+        if record not in probes:
+            probes.append(record)
+            self._home.replace("sent.json", self._sent_text())
+
     def write_request(self, request: Mapping[str, Any], sent: Mapping[str, Any]) -> None:
         """Write the request and the text about the data, before anything is sent.
 
@@ -320,6 +327,8 @@ class Journal(RunJournal):
         recorded = sent_record(self.root, self.name, self.run_id)
         # The text about the data is known here. An untrusted file may differ, and cards would then show its text.
         self._sent = {**sent, "requests": recorded.pop("requests", [])}
+        if probes := recorded.pop("probes", []):
+            self._sent["probes"] = probes
         if self._home.holds_json("request.json") and self._home.holds_json("sent.json") and recorded == sent:
             return
         self._move_earlier()
@@ -402,3 +411,4 @@ class _Sent(BaseModel):
     masked: dict[str, int] = {}
     left_out: dict[str, list[str]] = {}
     requests: list[Any] = []
+    probes: list[tuple[str, str]] = []

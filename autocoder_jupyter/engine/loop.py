@@ -26,6 +26,7 @@ from autocoder_jupyter.engine.first_run import EarlyEvidence, FirstRun, show_out
 from autocoder_jupyter.engine.generation import GenerationSetup, GenerationState, innermost
 from autocoder_jupyter.engine.planning import Asked, Planned, effort_summary, first_question, make_brief
 from autocoder_jupyter.engine.prepare import prepare, record_environment
+from autocoder_jupyter.engine.probes import probed_names
 from autocoder_jupyter.engine.prompt import Brief
 from autocoder_jupyter.engine.sample_run import run_on_sample
 from autocoder_jupyter.engine.sandbox_session import Services
@@ -260,8 +261,9 @@ class _Generation:
         if setup.config.cache != "disable":
             record_environment(setup.services.journal, setup.prepared.key.id, version.environment)
         first = first_question(setup.prepared, setup.config, version.context)
-        setup.emit(EffortPlanned(effort_summary(setup.config, first)))
-        asked = Asked(plan_only=ENGINES[setup.config.backend].plans_only)
+        may_probe = bool(probed_names(setup.request.samples, setup.config))
+        setup.emit(EffortPlanned(effort_summary(setup.config, first, may_probe=may_probe)))
+        asked = Asked(plan_only=ENGINES[setup.config.backend].plans_only, ready=self._packages.base_is_there)
         try:
             async with asyncio.TaskGroup() as group:
                 self._packages.begin_base(group)

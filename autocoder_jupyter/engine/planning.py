@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
 from autocoder_jupyter.engine.conversation import Messages
@@ -14,6 +14,7 @@ from autocoder_jupyter.engine.first_answer import FirstAnswer, first_messages
 from autocoder_jupyter.engine.generation import GenerationSetup
 from autocoder_jupyter.engine.plan import PlannedQuestion, reading
 from autocoder_jupyter.engine.prepare import Prepared, environment_text, prepare, with_environment
+from autocoder_jupyter.engine.probes import MOST_PROBES, ROUNDS, DataProbes, offer_text, probed_names
 from autocoder_jupyter.engine.prompt import Brief
 from autocoder_jupyter.engine.tests import read_suite, sort_tests, unreachable
 from autocoder_jupyter.request import AgentConfig, Earlier, Request
@@ -125,16 +126,18 @@ class Asked:
 
     Args:
         plan_only: whether somebody else writes the code.
+        ready: waits for the environment in which probes are evaluated.
     """
 
-    def __init__(self, *, plan_only: bool) -> None:
+    def __init__(self, *, plan_only: bool, ready: Callable[[], Awaitable[None]]) -> None:
         self._plan_only = plan_only
+        self._ready = ready
         self.answer: FirstAnswer | None = None
 
     def anew(self, setup: GenerationSetup, request: Request, context: str, *, asks: bool) -> FirstAnswer:
         """Ask for an answer in place of the one before, which is ended."""
         self.stop()
-        inputs = setup.prepared.inputs
+        inputs, names = setup.prepared.inputs, probed_names(request.samples, setup.config)
         messages = first_messages(
             request,
             inputs,
@@ -142,9 +145,10 @@ class Asked:
             asks=asks,
             plan_only=self._plan_only,
             system_prompt=setup.config.system_prompt or "",
+            probes=offer_text(names),
         )
-        read = reading(request, inputs)
-        self.answer = FirstAnswer(setup.conversation, messages, read, plan_only=self._plan_only)
+        read, look = reading(request, inputs), DataProbes(setup, names, self._ready).look if names else None
+        self.answer = FirstAnswer(setup.conversation, messages, read, plan_only=self._plan_only, look=look)
         return self.answer
 
     def stop(self) -> None:
@@ -189,6 +193,12 @@ async def _sorted(setup: GenerationSetup, context: str, earlier: Earlier) -> tup
 # Preview
 
 
+_PROBED = (
+    f"If the model looks at the data first, what up to {ROUNDS * MOST_PROBES} of its expressions give is sent too, "
+    "without what is hidden or masked."
+)
+
+
 def preview(request: Request, config: AgentConfig) -> str:
     """The first question to the model: each message exactly as sent, and what was masked.
 
@@ -198,12 +208,14 @@ def preview(request: Request, config: AgentConfig) -> str:
     prepared = prepare(request, config)
     context = with_environment(prepared.context.text, environment_text(config, prepared.pinned))
     messages = first_question(prepared, config, context)
+    may_probe = probed_names(prepared.request.samples, config)
+    probed = f" {_PROBED}" if may_probe else ""
     masked = ", ".join(f"{count} {kind}" for kind, count in sorted(prepared.context.masked.items())) or "nothing"
     size = _size(messages)
     head = (
         f"To {config.model}: {size:,} characters, ~{size // 4:,} tokens; share: {config.share}; masked: {masked}.\n"
         "Every later question repeats the request and the data below and adds only what the model wrote and how it ran."
-        f"\n{effort_summary(config, messages)}"
+        f"{probed}\n{effort_summary(config, messages, may_probe=bool(may_probe))}"
     )
     head = "\n".join([head, *prepared.left_out])
     parts = [(message["role"], message["content"]) for message in messages]
@@ -219,14 +231,16 @@ def first_question(prepared: Prepared, config: AgentConfig, data_context: str) -
         asks=config.ask,
         plan_only=ENGINES[config.backend].plans_only,
         system_prompt=config.system_prompt or "",
+        probes=offer_text(probed_names(prepared.request.samples, config)),
     )
 
 
-def effort_summary(config: AgentConfig, first: Messages) -> str:
+def effort_summary(config: AgentConfig, first: Messages, *, may_probe: bool) -> str:
     """How many questions, tokens and seconds the effort takes, in one sentence; `first` is the first question."""
     effort, size = EFFORTS[config.effort], _size(first)
     own = effort.questions - effort.has_second_opinion + config.wants_second_opinion - config.skip_tests
-    more = ", one more if the tests are weak" if effort.is_examined and not config.skip_tests else ""
+    more = f", up to {ROUNDS} more if it looks at the data first" if may_probe else ""
+    more += ", one more if the tests are weak" if effort.is_examined and not config.skip_tests else ""
     takes = f", and up to {effort.seconds:g} s of checks" if effort.is_examined else ""
     name = "none" if config.skip_tests and not effort.is_examined else config.effort
     return (

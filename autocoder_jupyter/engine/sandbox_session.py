@@ -234,6 +234,7 @@ class SandboxSession:
         other_than: Collection[str] = (),
         unlike: Collection[str] = (),
         without_data: bool = False,
+        is_offline: bool = False,
     ) -> T:
         """Run a job on a worker of the current environment.
 
@@ -242,14 +243,31 @@ class SandboxSession:
 
         With `without_data`, the job gives the worker nothing of the user's data, and gets one that was never given any.
         Everything that a model is told without regard to `share` must come from such a job.
+
+        With `is_offline` it has no network, even if the function may have one.
         """
-        return await self._work((None,), lambda workers: job(*workers), other_than, unlike, without_data=without_data)
+        return await self._work(
+            (None,),
+            lambda workers: job(*workers),
+            other_than,
+            unlike,
+            network=False if is_offline else None,
+            without_data=without_data,
+        )
 
     async def work_with_two(
-        self, job: Callable[[Worker, Worker], T], *, second: Environment | None = None, without_data: bool = False
+        self,
+        job: Callable[[Worker, Worker], T],
+        *,
+        second: Environment | None = None,
+        without_data: bool = False,
+        is_offline: bool = False,
     ) -> T:
         """Run a job on two workers at once, the second one in another environment if one is given; see `work`."""
-        return await self._work((None, second), lambda workers: job(*workers), without_data=without_data)
+        network = False if is_offline else None
+        return await self._work(
+            (None, second), lambda workers: job(*workers), network=network, without_data=without_data
+        )
 
     async def command(self, command: str, files: Mapping[str, bytes], seconds: float) -> CommandOutcome:
         """Run a shell command on these files, which the model may see; see `work`.

@@ -48,6 +48,7 @@ from autocoder_jupyter.engine.evidence.ways import watched, way_of
 from autocoder_jupyter.engine.first_answer import docstring_in, plan_in, read_docstring, without_plan
 from autocoder_jupyter.engine.journal import Journal, conversation, sent_record
 from autocoder_jupyter.engine.packages import imported_modules
+from autocoder_jupyter.engine.probes import DescribedValue, probes_in, reply_of, tables_used
 from autocoder_jupyter.engine.prompt import Brief, interface_problem, without_entry
 from autocoder_jupyter.engine.repair import excerpt, replace_tests
 from autocoder_jupyter.engine.run_folder import RunFolder
@@ -779,6 +780,14 @@ READERS: dict[str, Reader] = {
             "names before each other": lambda: "".join(f"a{n} = a{n + 1}\n" for n in range(1_400)),
         },
         ("engine.evidence.ways:watched", "engine.evidence.plants:words_in"),
+    ),
+    "probes of an answer": Reader(
+        lambda text, _: (probes_in(text), probes_in(f"```probe\n{text}"), tables_used(text, ["sales"])),
+        _sources("names", "functions"),
+        ("engine.probes:tables_used",),
+    ),
+    "results of probes": Reader(
+        lambda text, _: DescribedValue.read(reply_of(text)), _json(), ("engine.probes:reply_of",)
     ),
     "outcomes of conditions": Reader(lambda text, _: _way_of(text), _json(), ("engine.evidence.ways:way_of",)),
     "columns that code reads": Reader(

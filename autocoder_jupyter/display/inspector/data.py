@@ -166,7 +166,12 @@ def sent_blocks(subject: Subject, *, words: bool = True) -> tuple[Block, ...]:
     if not text:
         return lines(["Nothing about data was sent to the model."])
     content = Source(text) if words else muted(f"%autocode show {subject.report.name} --sent shows it.")
-    return Row("Sent", lines(_sent_facts(subject, text))), Fold("Exactly what was sent", (content,))
+    probes = "\n\n".join(f">>> {probe}\n{told}" for probe, told in _probes(subject)) if words else ""
+    folds = (
+        Fold("Exactly what was sent", (content,)),
+        *([Fold("What the model looked up", (Source(probes),))] if probes else []),
+    )
+    return Row("Sent", lines(_sent_facts(subject, text))), *folds
 
 
 def _sent_facts(subject: Subject, text: str) -> Iterator[str]:
@@ -177,7 +182,13 @@ def _sent_facts(subject: Subject, text: str) -> Iterator[str]:
         yield f"Masked: {', '.join(counted(count, str(kind)) for kind, count in masked.items())}"
     for name, left_out in (sent.get("left_out") or {}).items():
         yield f"Left out of {name}: {', '.join(map(str, left_out))}"
+    if probes := _probes(subject):
+        yield f"{counted(len(probes), 'expression')} of the model, and what each gives on this data"
     yield _requests(subject)
+
+
+def _probes(subject: Subject) -> list[tuple[str, str]]:
+    return list(subject.sent.get("probes") or [])
 
 
 def _requests(subject: Subject) -> str:

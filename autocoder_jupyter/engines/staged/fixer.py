@@ -17,6 +17,7 @@ from autocoder_jupyter.engine.environment import GenerationPackages
 from autocoder_jupyter.engine.fault_attribution import FaultAttribution
 from autocoder_jupyter.engine.generation import GenerationState
 from autocoder_jupyter.engine.packages import requirement_name
+from autocoder_jupyter.engine.probes import tables_in_tests
 from autocoder_jupyter.engine.prompt import FUNCTION, Brief, block, code_rules, interface_problem, without_entry
 from autocoder_jupyter.engine.repair import PatchError, failures_text
 from autocoder_jupyter.engine.stub_check import VACUOUS
@@ -278,13 +279,15 @@ class Fixer:
         suspects = tuple(failure.test_name for failure in diagnosis.of_type("test_error"))
         async with asyncio.TaskGroup() as group:
             if faults:
-                group.create_task(self._fix_code(faults))
+                group.create_task(self._fix_code(faults, [failure.test_name for failure in faults]))
             if suspects:
                 group.create_task(self._fix_tests(suite, suspects))
         return diagnosis
 
-    async def _fix_code(self, faults: Sequence[TestFailure]) -> None:
-        state, setup, notes = self._state, self._state.setup, self._escalation(faults)
+    async def _fix_code(self, faults: Sequence[TestFailure], tests: Sequence[str] = ()) -> None:
+        state, setup = self._state, self._state.setup
+        tables = await tables_in_tests(state, tests)
+        notes = "\n\n".join(filter(None, (tables, self._escalation(faults))))
         fixing = partial(
             fix_code,
             *(setup.conversation, state.brief, state.code, faults),
