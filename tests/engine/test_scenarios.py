@@ -456,7 +456,7 @@ async def test_a_preview_is_the_first_request_to_the_letter(runner: Runner) -> N
     request = Request(name="growth", prompt="Total revenue of @sales.", samples={"sales": sales()},
                       outputs=(OutputSpec(name="total", type="float"),))  # fmt: skip
     shown = preview(request, AgentConfig())
-    assert "Effort normal: 3 questions to the model if the first attempt passes, one more if" in shown
+    assert "Effort normal: 3 questions to the model if the first attempt passes, up to 2 more if" in shown
     assert "Effort quick: 2 questions" in preview(request, AgentConfig(effort="quick"))
     produced = await run_script(runner, shared=True)
     first = next(event for event in produced.events if isinstance(event, StageStarted | EffortPlanned | TokensUsed))
