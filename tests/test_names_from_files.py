@@ -101,6 +101,8 @@ ORIGINS = {
     "engine/programs/row_counts.py::Follower.found": INSIDE,
     "engine/programs/row_counts.py::Follower.method": INSIDE,
     "engine/programs/row_counts.py::_definitions": INSIDE,
+    "engine/programs/look.py::evaluated": INSIDE,
+    "engine/programs/look.py::followed": INSIDE,
     "engine/programs/row_counts.py::run": INSIDE,
     "sandbox/programs/loader.py::Modules.exec_module": INSIDE,
     "sandbox/worker/calls.py::load": INSIDE,

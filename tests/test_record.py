@@ -131,6 +131,24 @@ def test_what_a_program_wrote_elsewhere_takes_the_place_of_its_record(shipped: P
     assert contents(shipped) == files
 
 
+def test_probes_and_the_answer_after_them_keep_their_turns(tmp_path: Path) -> None:
+    first = list(first_messages(Request(name="x", prompt="p"), (), ""))
+    further = [{"role": "assistant", "content": "```probe\na.b()\n```"}, {"role": "user", "content": "<data>1</data>"}]
+    turns = [(first, "```probe\na.b()\n```"), ([*first, *further], "```python\n```")]
+    changed = [[{**one, "content": f"{one['content']}\nNew."} for one in messages] for messages, _ in turns]
+    run = tmp_path / ".autocode" / "x" / "versions" / "r"
+    run.mkdir(parents=True)
+    requests = [{"stage": "code", "key": str(n), "body": {"messages": one}} for n, one in enumerate(changed)]
+    (run / "sent.json").write_text(json.dumps({"requests": requests}), "utf-8")
+    recorded = [
+        Recorded(run.relative_to(tmp_path), {"stage": "code", "messages": messages, "answer": answer})
+        for messages, answer in reversed(turns)
+    ]
+    answers = Answers(tmp_path, recorded)
+    assert [answers({"messages": one}).text for one in changed] == [answer for _, answer in turns]
+    assert answers.missing == [] and [one.new_key for one in answers.used] == ["0", "1"]
+
+
 def test_every_shipped_record_has_the_questions_of_today() -> None:
     """`make record` brings them up to date after a change of a prompt."""
     firsts = first_messages(Request(name="x", prompt="p"), (), "")[1]["content"].rpartition("\n\nBegin the")[2]

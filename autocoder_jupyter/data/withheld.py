@@ -263,10 +263,9 @@ def _index_without_private(index: pd.Index, masker: Masker, masked: frozenset[st
         for place, name in enumerate(index.names)
     ]
     names = [masker.mask(name) if isinstance(name, str) else name for name in index.names]
-    if not isinstance(index, pd.MultiIndex):
-        same = levels[0].equals(index) or not len(index)
-        return (index if same else levels[0]).rename(names[0])
-    return pd.MultiIndex.from_arrays(levels, names=names)
+    if all(level.equals(index.get_level_values(place)) for place, level in enumerate(levels)):
+        return index.set_names(names)
+    return pd.MultiIndex.from_arrays(levels, names=names) if len(levels) > 1 else levels[0].rename(names[0])
 
 
 def _without_private(column: pd.Series[Any], masker: Masker) -> pd.Series[Any]:

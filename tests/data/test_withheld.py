@@ -6,14 +6,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from autocoder_jupyter.codemode.tables import Visibility, frame_of
 from autocoder_jupyter.data.context import build_context
 from autocoder_jupyter.data.shapes import shape_of
-from autocoder_jupyter.data.withheld import WithheldColumns
+from autocoder_jupyter.data.withheld import MASKED, WithheldColumns, shareable_tables
 from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.settings.config import Share
 from autocoder_jupyter.types import File
 from tests.cases import each
@@ -165,3 +167,71 @@ def test_categories_are_recorded_as_far_as_they_are_shared() -> None:
     assert recorded("stats") == [["x"], None]
     assert recorded("schema") == [None, None]
     assert recorded("rows", ["a"], ["b"]) == [None, None]
+
+
+# Tables for expressions of a model
+
+
+def shared(value: Any, hidden: Sequence[str] = (), masked: Sequence[str] = ()) -> Any:
+    return shareable_tables({"t": value}, WithheldColumns.of(hidden, masked), Masker())["t"]
+
+
+ODD = pd.DataFrame(
+    {
+        "bool": [True, False, True],
+        "maybe": pd.array([True, None, False], dtype="boolean"),
+        "int": pd.array([10**9 + 7, None, 3], dtype="Int64"),
+        "complex": np.array([1 + 2j, 3, 4]),
+        "infinite": [np.inf, -np.inf, np.nan],
+        "unsigned": np.array([2**63, 1, 2], dtype="uint64"),
+        "long": pd.to_timedelta([1, 2, 3], unit="h"),
+        "when": pd.to_datetime(["2024-01-01"] * 3).tz_localize("UTC"),
+        "month": pd.period_range("2024-01", periods=3, freq="M"),
+        "range": pd.interval_range(0, 3),
+        "sparse": pd.arrays.SparseArray([0, 0, 10**10]),
+        "kind": pd.Categorical(["a", None, "b"], ordered=True),
+        "none": [None] * 3,
+        "lists": [["a"], [], None],
+    }
+)
+
+
+@pytest.mark.parametrize(
+    "table", [ODD, pd.DataFrame(), ODD.set_index(["kind", "when"]), ODD.set_index("month"), ODD["kind"], ODD.iloc[:0]]
+)
+def test_what_is_not_private_stays_as_it_is(table: Any) -> None:
+    found = shared(table)
+    (pd.testing.assert_series_equal if isinstance(table, pd.Series) else pd.testing.assert_frame_equal)(found, table)
+
+
+def test_private_values_are_placeholders_in_every_kind_of_column() -> None:
+    mail = "ann@example.com"
+    table = pd.DataFrame(
+        {
+            "texts": [mail, "x", None],
+            "kinds": pd.Categorical([mail, "x", "x"]),
+            "mixed": [mail, 1, b"bob@example.com"],
+            "nested": [{"to": [mail]}, None, []],
+            "cards": [4111111111111111.0, None, 4111111111111111.0],
+            "band": [1, 2, 3],
+            mail: [1, 2, 3],
+        },
+        index=pd.MultiIndex.from_arrays([[mail, "x", "y"], [1, 2, 3]], names=["who", "secret"]),
+    )
+    table.attrs["owner"] = mail
+    found = shared(table, hidden=["band"], masked=["secret"])
+    text = f"{found.to_dict('split')} {found.attrs} {list(found.columns)}"
+    assert "example.com" not in text and "4111" not in text and found.attrs == {}
+    assert list(found.columns) == ["texts", "kinds", "mixed", "nested", "cards", "<email-1>"]
+    assert list(found.index.get_level_values("secret")) == [MASKED] * 3
+    assert found["texts"].iloc[0] == found["kinds"].iloc[0] == "<email-1>" and found["mixed"].iloc[1] == 1
+    assert table.loc[:, "texts"].iloc[0] == mail
+    with pytest.raises(KeyError):
+        shared(table["texts"], masked=["texts"])
+
+
+def test_a_long_column_is_judged_by_a_part_of_it() -> None:
+    table = pd.DataFrame({"mail": [f"u{n % 5_000}@example.com" for n in range(10_000)], "n": range(10_000)})
+    found = shared(table)
+    assert found["mail"].nunique() == 5_000 and not found["mail"].str.contains("@").any()
+    assert found["n"].equals(table["n"])

@@ -14,8 +14,11 @@ import pytest
 
 from autocoder_jupyter.engine import probes as probes_module
 from autocoder_jupyter.engine.budget import Budget
+from autocoder_jupyter.engine.conversation import Conversation, Messages
+from autocoder_jupyter.engine.first_answer import FirstAnswer, first_messages
 from autocoder_jupyter.engine.generation import GenerationSetup
 from autocoder_jupyter.engine.journal import Journal, sent_record
+from autocoder_jupyter.engine.plan import reading
 from autocoder_jupyter.engine.planning import preview
 from autocoder_jupyter.engine.prepare import prepare
 from autocoder_jupyter.engine.probes import (
@@ -39,6 +42,7 @@ from autocoder_jupyter.run.tracker import RunTracker
 from autocoder_jupyter.sandbox.host.pool import shared_pool
 from autocoder_jupyter.sandbox.protocol import Sandbox
 from autocoder_jupyter.settings.choices import Share
+from autocoder_jupyter.types import OutputSpec, Resources
 from tests.first_answers import joined
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced
 from tests.scripted_model import ScriptedModel
@@ -188,6 +192,20 @@ def test_a_table_is_never_told_whole(ask: Look) -> None:
     assert all(len(told) < LONGEST + 300 for told in (whole, text, listed, cells))
     assert "illness-300" not in listed
     assert ask("orders[['status']]", max_sample_rows=2)[0].count("paid") == 1
+
+
+def test_a_probe_has_no_network_even_if_the_function_may_have_one(ask: Look, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probes_module, "tables_used", lambda line, names: frozenset(names))
+    monkeypatch.setattr(probes_module, "_BUILTINS", ("__import__",))
+    with ScriptedModel() as listening:
+        connecting = f"__import__('socket').create_connection(('127.0.0.1', {listening.port}), 5).getpeername()"
+        (told,) = ask(connecting, block_network=False)
+    assert "It failed" in told
+
+
+def test_a_probe_that_fills_the_memory_is_told_as_a_failure(ask: Look) -> None:
+    too_large, after = ask("'y' * (10**10 * len(orders))", "len(orders)", resources=Resources(memory="512Mi"))
+    assert "It failed" in too_large and "int: 400" in after
 
 
 def test_what_never_ends_is_stopped(ask: Look, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -426,6 +444,26 @@ async def test_a_probe_that_was_not_offered_is_not_run(
 async def test_a_module_beside_a_probe_is_the_answer(runner: Runner) -> None:
     found = await generated(runner, f"{PROBES}\n\n{MODULE}")
     assert found.report.solution is not None and len(found.model.requests) == 1
+
+
+async def test_a_plan_alone_may_be_preceded_by_probes() -> None:
+    looked: list[tuple[Sequence[str], bool]] = []
+
+    async def look(lines: Sequence[str], is_last: bool) -> Messages:
+        looked.append((lines, is_last))
+        return ({"role": "assistant", "content": PROBES}, {"role": "user", "content": "30"})
+
+    request = Request("x", "p", outputs=(OutputSpec(name="total", type="float"),))
+    with ScriptedModel([PROBES, PROBES, joined(PLAN, "")]) as endpoint:
+        conversation = Conversation(LiteLLMModel(endpoint.config()), Budget(), lambda event: None)
+        messages = first_messages(request, (), "", plan_only=True)
+        answer = FirstAnswer(conversation, messages, reading(request, ()), plan_only=True, look=look)
+        plan = (await answer.head()).plan
+        assert await answer.code() == ""
+    probes = ("sales.price.max()", "sales.no_such")
+    assert looked == [(probes, False), (probes, True)]
+    assert plan.outputs[0].meaning == "sum of price times quantity"
+    assert [one.stage for one in conversation.exchanges] == ["plan"] * 3
 
 
 # Tables in a fix
