@@ -22,7 +22,7 @@ from autocoder_jupyter.engine.plan import (
     PlannedParameter,
     PlannedQuestion,
 )
-from autocoder_jupyter.engine.probes import NO_MORE, ROUNDS, probes_in
+from autocoder_jupyter.engine.probes import ROUNDS, probes_in
 from autocoder_jupyter.engine.prompt import (
     FUNCTION,
     block,
@@ -384,7 +384,7 @@ class FirstAnswer:
         """
         if self._head is None and (probes := probes_in(answer)):
             if not self._looks_left:
-                raise Unreadable(NO_MORE)
+                raise Unreadable(prompt("first_answer.no more probes"))
             return probes
         code = ""
         if not self._plan_only:

@@ -24,6 +24,7 @@ from autocoder_jupyter.engine.repair import excerpt
 from autocoder_jupyter.engine.sample_run import PROGRAM_FAILURES
 from autocoder_jupyter.errors import AutocodeError, OutOfMemory, SandboxTimeout, UnsupportedData, was_killed
 from autocoder_jupyter.models.answers import fenced_blocks
+from autocoder_jupyter.prompts import prompt
 from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.request import AgentConfig
 from autocoder_jupyter.run.events import TextStreamed
@@ -39,25 +40,6 @@ if TYPE_CHECKING:
     from autocoder_jupyter.engine.generation import GenerationSetup, GenerationState
     from autocoder_jupyter.sandbox.host.replies import CallAnswer
     from autocoder_jupyter.sandbox.worker.entries import Packed
-
-# Prompts
-
-_OFFER = """\
-If the request needs a fact that the description of the data leaves open (which statuses occur with a refund date?),
-look before you write: answer instead with one ```probe block alone, of up to five pandas expressions over {names}, one
-per line, and you get the beginning of each result. Most requests need none."""
-
-_MORE = """\
-Now answer as was asked above. If these results leave something open that the request needs, you may look once more,
-with one last ```probe block."""
-
-_DONE = "Now answer as was asked above, without further probes."
-
-NO_MORE = "No probes are left: answer as was asked above."
-"""The complaint about an answer that has a probe where none is offered."""
-
-_TABLES = """\
-The tables in `run` in failing tests, after each line of the module under <solution> that made or changed one:"""
 
 # What the model may ask for
 
@@ -182,7 +164,7 @@ def probed_names(samples: Mapping[str, Any], config: AgentConfig) -> tuple[str, 
 
 def offer_text(names: Sequence[str]) -> str:
     """The end of the first question; "" without names."""
-    return _OFFER.format(names=", ".join(f"`{name}`" for name in names)) if names else ""
+    return prompt("first_answer.probes", names=", ".join(f"`{name}`" for name in names)) if names else ""
 
 
 # What the sandbox tells of a value
@@ -334,7 +316,8 @@ class DataProbes:
             results.append(f"Only the first {MOST_PROBES} were evaluated.")
         self._setup.emit(TextStreamed("plan", "\n" + "\n".join(results) + "\n"))
         asked = "\n".join(["```probe", *map(_cut, probes), "```"])
-        told = "\n\n".join([*results, _DONE if is_last else _MORE])
+        next_step = prompt("first_answer.no more probes") if is_last else prompt("first_answer.results of probes")
+        told = "\n\n".join([*results, next_step])
         return ({"role": "assistant", "content": asked}, {"role": "user", "content": told})
 
     async def _result(self, line: str) -> str:
@@ -414,7 +397,7 @@ async def tables_in_tests(state: GenerationState, failing: Sequence[str]) -> str
         if setup.config.cache != "disable":
             setup.services.journal.add_step(_TRACE_STEP, key, {"told": told})
     text = shorten("\n".join(map(neutral, told.splitlines())), _LONGEST_TABLES)
-    return block("tables", f"{_TABLES}\n\n{text}") if text else ""
+    return block("tables", f"{prompt('fix.tables')}\n\n{text}") if text else ""
 
 
 async def _traced(state: GenerationState, tests: Sequence[tuple[str, str]], masker: Masker, rows: int) -> Any:

@@ -61,7 +61,7 @@ def orders() -> pd.DataFrame:
         {
             "order_id": range(count),
             "status": ["paid", "refunded", "open", "paid"] * (count // 4),
-            "refund_date": pd.to_datetime([None, "2024-03-01", None, None] * (count // 4)),
+            "refund_date": pd.to_datetime(["", "2024-03-01", "", ""] * (count // 4)),
             "mail": [f"customer.{number}@example.com" for number in range(count)],
             "diagnosis": [f"illness-{number}" for number in range(count)],
             "salary": [50_000.0 + number for number in range(count)],
@@ -428,7 +428,7 @@ async def test_the_second_round_is_the_last(runner: Runner) -> None:
     assert found.report.solution is not None, found.error
     last = found.model.requests[2]["messages"][-1]["content"]
     assert "int: 1" in last and MARK not in last
-    assert "No probes are left" in found.model.requests[3]["messages"][-1]["content"]
+    assert "No more probes" in found.model.requests[3]["messages"][-1]["content"]
 
 
 @pytest.mark.parametrize("share", ["stats", "schema"])
@@ -437,7 +437,7 @@ async def test_a_probe_that_was_not_offered_is_not_run(
 ) -> None:
     monkeypatch.setattr(DataProbes, "look", lambda *given: pytest.fail("it was run"))
     found = await generated(runner, PROBES, MODULE, share=share)
-    assert "No probes are left" in found.model.requests[1]["messages"][-1]["content"]
+    assert "No more probes" in found.model.requests[1]["messages"][-1]["content"]
     assert found.report.solution is not None
 
 
