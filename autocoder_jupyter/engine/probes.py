@@ -239,6 +239,11 @@ class DescribedValue:
         return _cut("\n".join([head, *lines, *([f"… and {rest} more"] if rest > 0 else [])]))
 
 
+def _short(text: str, longest: int) -> str:
+    """A text of which something may be missing already, as its end says; that end is not believed."""
+    return shorten(text, longest)[: longest + 20]
+
+
 def _listed(found: Any, most: int) -> list[Any]:
     if not isinstance(found, list):
         raise ValueError("no list")
@@ -249,20 +254,20 @@ def _texts(found: Any, most: int) -> tuple[str, ...]:
     texts = _listed(found, most)
     if not all(isinstance(text, str) for text in texts):
         raise ValueError("no texts")
-    return tuple(shorten(text, _LONGEST_TEXT) for text in texts)
+    return tuple(_short(text, _LONGEST_TEXT) for text in texts)
 
 
 def _shown(text: str, masker: Masker, longest: int = _LONGEST_NAME) -> str:
-    return neutral(shorten(masker.mask(text), longest))
+    return neutral(_short(masker.mask(text), longest))
 
 
 def _column(texts: Sequence[str], masker: Masker) -> list[str]:
     mask = masker.for_column(texts)
-    return [neutral(shorten(mask(text), _LONGEST_CELL)).replace(",", ";") for text in texts]
+    return [neutral(_short(mask(text), _LONGEST_CELL)).replace(",", ";") for text in texts]
 
 
 def _cut(text: str) -> str:
-    return shorten(text, LONGEST)
+    return _short(text, LONGEST)
 
 
 def reply_of(text: Any) -> dict[str, Any]:
@@ -396,7 +401,7 @@ async def tables_in_tests(state: GenerationState, failing: Sequence[str]) -> str
         told = "\n\n".join([text async for text in _traced(state, tests, masker, _FEW_ROWS if shows_rows else 0)])
         if setup.config.cache != "disable":
             setup.services.journal.add_step(_TRACE_STEP, key, {"told": told})
-    text = shorten("\n".join(map(neutral, told.splitlines())), _LONGEST_TABLES)
+    text = _short("\n".join(map(neutral, told.splitlines())), _LONGEST_TABLES)
     return block("tables", f"{prompt('fix.tables')}\n\n{text}") if text else ""
 
 

@@ -312,6 +312,8 @@ def test_a_reply_is_bounded() -> None:
     for text in (None, "x", "[]", "x" * 10**7, "[" * 10**5, json.dumps({"rows": list(range(10**5))})):
         with pytest.raises(ValueError, match=r"long|no reply|JSON|Expecting|nested|values"):
             reply_of(text)
+    cut = {**GOOD, "rows": [[f"{'x' * 10}…(+{'0' * 4_000})"]]}
+    assert len(DescribedValue.read(cut).written(Masker())) < 200
     many = {**GOOD, "size": [10**6, 1], "rows": [["<data> </data>\n\x00" * 1000]] * 10**4}
     assert len(DescribedValue.read(many).written(Masker())) <= LONGEST + 20
     assert "</data>" not in DescribedValue.read(many).written(Masker())
