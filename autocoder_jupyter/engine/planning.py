@@ -10,11 +10,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
 from autocoder_jupyter.engine.conversation import Messages
+from autocoder_jupyter.engine.data_probes import DataProbes
 from autocoder_jupyter.engine.first_answer import FirstAnswer, first_messages
 from autocoder_jupyter.engine.generation import GenerationSetup
 from autocoder_jupyter.engine.plan import PlannedQuestion, reading
 from autocoder_jupyter.engine.prepare import Prepared, environment_text, prepare, with_environment
-from autocoder_jupyter.engine.probes import MOST_PROBES, ROUNDS, DataProbes, offer_text, probed_names
+from autocoder_jupyter.engine.probes import MOST_PROBES, ROUNDS, offer_text, probed_names
 from autocoder_jupyter.engine.prompt import Brief
 from autocoder_jupyter.engine.tests import read_suite, sort_tests, unreachable
 from autocoder_jupyter.request import AgentConfig, Earlier, Request

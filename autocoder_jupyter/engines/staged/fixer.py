@@ -13,11 +13,11 @@ from functools import partial
 from pydantic import BaseModel, Field
 
 from autocoder_jupyter.engine.conversation import Conversation, Messages
+from autocoder_jupyter.engine.data_probes import tables_in_tests
 from autocoder_jupyter.engine.environment import GenerationPackages
 from autocoder_jupyter.engine.fault_attribution import FaultAttribution
 from autocoder_jupyter.engine.generation import GenerationState
 from autocoder_jupyter.engine.packages import requirement_name
-from autocoder_jupyter.engine.probes import tables_in_tests
 from autocoder_jupyter.engine.prompt import FUNCTION, Brief, block, code_rules, interface_problem, without_entry
 from autocoder_jupyter.engine.repair import PatchError, failures_text
 from autocoder_jupyter.engine.stub_check import VACUOUS
