@@ -211,7 +211,7 @@ EXTENDED = (
     "tests/scaling/test_over.py::test_a_range_with_a_name",
     "tests/scaling/test_over.py::test_each_piece_has_the_categories",
     "tests/scaling/test_rare_rows.py::test_a_condition_in_the_three_hundredth",
-    "tests/scaling/test_rare_rows.py::test_a_condition_of_two_rows_in_a_late_file_stops_everything[a closed one anywhere",
+    "tests/scaling/test_rare_rows.py::test_a_condition_of_two_rows_in_a_late_file",
     "tests/scaling/test_rare_rows.py::test_rare_values_of_a_right_function",
     "tests/scaling/test_sources.py::test_an_index_of_the_answer_may_have",
     "tests/scaling/test_sources.py::test_categories_inside_lists",
