@@ -289,10 +289,29 @@ _PATTERN = re.compile(
 _PARTS = {"d": "%d", "m": "%m", "yyyy": "%Y", "yy": "%y"}
 _QUOTED = re.compile(r"(?<!\w)(?:'([^'\n]{1,60})'|\"([^\"\n]{1,60})\"|“([^”\n]{1,60})”)(?!\w)")
 _NAMED = re.compile(r"`([^`\n]{1,60})`|\bcolumns? ['\"“]([^'\"”\n]{1,60})['\"”]")
-_IS_A = (
-    r"(?<!\w)['\"`]?{name}['\"`]?\s*(?:,|:|\(|is|are|as|has|contains)\s*(?:an?\s+|of\s+|the\s+)?(?:dtype\s+|type\s+)?"
-    r"(integer|int64|int|whole number|float64|float|number|numeric|datetime64|datetime|timestamp|boolean|bool)s?\b"
+_DTYPE = r"integer|int64|int|float64|float|numeric|datetime64|datetime|timestamp|boolean|bool"
+_KIND = rf"whole number|number|{_DTYPE}"
+_END = r"(?=\s*(?:$|[.,;:!?)\]]))"
+_CLAIMS = tuple(
+    rf"(?<!\w)['\"`]?{{name}}['\"`]?{words}"
+    for words in (
+        rf"\s+(?:is|are)\s+(?:(?:stored|given|saved|recorded)\s+as\s+)?(?:an?\s+|of\s+)?(?:d?type\s+)?(?P<kind>{_KIND})s?"
+        r"(?:(?=\s+(?:and|but|in|id|key|code|column|value)s?\b)|(?=\s*(?:$|[.,;:!?)\]])))",
+        rf"\s+(?:has|contains?)\s+(?P<kind>{_KIND})s?{_END}",
+        rf"\s*:\s*(?P<kind>{_DTYPE})(?=\s*(?:$|[.,;)\]]|and\b))",
+        rf"\s*\(\s*(?P<kind>{_DTYPE})\s*\)",
+        rf"\s*[,(]\s*an?\s+(?P<kind>{_KIND}){_END}",
+    )
 )
+"""What a request says of the type of a column. A comma, a colon or a bracket before *number* does not."""
+
+_NO_CLAIM = re.compile(
+    r"\b(?:if|whether|where|whose|unless|when|which|until"
+    r"|convert|parse|read|return|give|treat|write|ensure|make sure|check)\b",
+    re.IGNORECASE,
+)
+"""What makes a condition or an instruction of it."""
+
 _KINDS = {
     **dict.fromkeys(("integer", "int64", "int", "whole number"), "a whole number"),
     **dict.fromkeys(("float64", "float", "number", "numeric"), "a number"),
@@ -367,13 +386,22 @@ def _types(request: str, tables: Mapping[str, pd.DataFrame]) -> Iterator[str]:
     """Types that a column does not have."""
     for name, table in tables.items():
         for label in (label for label in table.columns if isinstance(label, str) and label in request):
-            found = re.search(_IS_A.replace("{name}", re.escape(label)), request, re.IGNORECASE)
-            column = table[label]
-            if found is None or not isinstance(column, pd.Series):
+            claim, column = _claim(label, request), table[label]
+            if not claim or not isinstance(column, pd.Series):
                 continue
-            claimed, dtype = _KINDS[found[1].lower()], column.dtype
+            claimed, dtype = _KINDS[claim], column.dtype
             if not _is_of(claimed, column):
                 yield f"The request says that {label} is {claimed}, but in {name} its dtype is {dtype}"
+
+
+def _claim(label: str, request: str) -> str:
+    """The type that a request says a column has, as it is written; "" if it says none."""
+    for claim in _CLAIMS:
+        for found in re.finditer(claim.replace("{name}", re.escape(label)), request, re.IGNORECASE):
+            clause = re.split(r"[.;!?\n]", request[: found.start()])[-1]
+            if not _NO_CLAIM.search(clause):
+                return found["kind"].lower()
+    return ""
 
 
 def _is_of(kind: str, column: pd.Series[Any]) -> bool:

@@ -122,10 +122,11 @@ def assumptions(
     rows = evidence.rows_used.assumptions if evidence is not None and evidence.rows_used is not None else {}
     change = (Button("Change"),) if can_change else ()
     kept = sorted(plan.assumptions[:MOST_ASSUMPTIONS], key=lambda assumption: rows.get(assumption) == 0)
-    listed = [
-        line(clipped(one), *change, Span(f"({counted(rows[one], 'row')})" if one in rows else "", "muted"))
-        for one in kept
-    ]
+    lost = {
+        loss.said_by: loss.in_full or loss.words for loss in reversed(evidence.losses if evidence is not None else ())
+    }
+    counts = {**lost, **{one: counted(count, "row") for one, count in rows.items()}}
+    listed = [line(clipped(one), *change, Span(f"({counts[one]})" if one in counts else "", "muted")) for one in kept]
     if (left := len(plan.assumptions) - MOST_ASSUMPTIONS) > 0:
         listed.append(muted(f"and {left:,} more, in the plan"))
     touching = [assumption for assumption in kept if rows.get(assumption) != 0]
@@ -207,9 +208,14 @@ def remarks(evidence: Evidence) -> Iterator[str]:
 
 
 def findings(evidence: Evidence, about: Subject) -> Iterator[str]:
-    """What a person must decide about the outputs on the sample, or about what the result depends on."""
+    """What a person must decide: about what is lost, the outputs on the sample, or what the result depends on."""
     if about == "outputs":
         yield from remarks(evidence)
+    if about == "losses":
+        for loss in evidence.losses:
+            if loss.asks:
+                words = loss.in_full or loss.words
+                yield f"{clipped(words[:1].upper() + words[1:], 600)} (line {loss.line})."
     if about != "invariants" or evidence.strength is None:
         return
     yield from (clipped(one.words) for one in evidence.strength.dependences if one.differs)
@@ -226,7 +232,7 @@ def findings(evidence: Evidence, about: Subject) -> Iterator[str]:
 
 def warning_lines(evidence: Evidence, trace: Trace | None = None, asked: Set[Subject] = frozenset()) -> Iterator[str]:
     """Warnings about what was found, but for what is asked about, and about tests."""
-    subjects: tuple[Subject, ...] = "outputs", "invariants"
+    subjects: tuple[Subject, ...] = "losses", "outputs", "invariants"
     for about in subjects:
         if about not in asked:
             yield from findings(evidence, about)

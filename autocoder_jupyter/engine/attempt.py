@@ -14,6 +14,7 @@ from autocoder_jupyter.concurrency.background import call_blocking
 from autocoder_jupyter.engine.acceptance import Acceptance, run_acceptance
 from autocoder_jupyter.engine.environment import GenerationPackages
 from autocoder_jupyter.engine.evidence.examiner import LAYERS, Examiner
+from autocoder_jupyter.engine.evidence.rows_used import FollowedRun
 from autocoder_jupyter.engine.evidence.second_opinion import SecondOpinionStage
 from autocoder_jupyter.engine.evidence.split import run_split
 from autocoder_jupyter.engine.first_run import FirstRun, show_outputs
@@ -34,7 +35,7 @@ from autocoder_jupyter.engine.version_record import VerifiedTurn, VersionRecord,
 from autocoder_jupyter.run.events import EvidenceGathered, TestReported, TestsCollected
 from autocoder_jupyter.run.of_report import SECOND, TRIAL
 from autocoder_jupyter.sandbox.protocol import Program, TestRun, TestSpec, Worker
-from autocoder_jupyter.types import CheckOutcome, Exchange, LayerCost, Report, RowsUsed, Strength, TestOutcome, Usage
+from autocoder_jupyter.types import CheckOutcome, Exchange, LayerCost, Report, Strength, TestOutcome, Usage
 from autocoder_jupyter.versions.verification import shown
 
 _Runs = tuple[TestRun | None, TestRun | None]
@@ -291,14 +292,15 @@ class Examination:
             extended = await self._second_opinion.compare(
                 state, verdict, self._seconds_left, may_doubt=record.may_be_changed
             )
-            rows, strength = await examining
+            run, strength = await examining
         finally:
             examining.cancel()
         self._seconds_left = max(until - time.monotonic(), 0.0)
         if strength is not None:
             strength = await self.examiner.judged(strength, self._second_opinion.agreed)
-        verified = VerifiedTurn(replace(turn, verdict=replace(verdict, strength=strength, rows_used=rows)), suite)
-        extended = replace(extended, strength=strength, rows_used=rows)
+        verdict = replace(verdict, strength=strength, rows_used=run.rows, losses=run.losses)
+        verified = VerifiedTurn(replace(turn, verdict=verdict), suite)
+        extended = replace(extended, strength=strength, rows_used=run.rows, losses=run.losses)
         if extended.success and strength is not None and record.may_be_changed:
             fault = await self.examiner.doubt(state, self._second_opinion.agreed)
             if fault is not None:
@@ -319,12 +321,12 @@ class Examination:
 
     async def _examined(
         self, state: GenerationState, verdict: Verdict, found: Strength | None
-    ) -> tuple[RowsUsed | None, Strength | None]:
-        """Which rows of this sample are used, and what the tests are worth. Of a kept function, the latter is what was
-        found before, and is completed if that lacks something.
+    ) -> tuple[FollowedRun, Strength | None]:
+        """Which rows of this sample are used and lost, and what the tests are worth. Of a kept function, the latter is
+        what was found before, and is completed if that lacks something.
         """
-        rows = await self.examiner.rows_used(state, verdict.sample)
-        return rows, await self.examiner.examine(state, found) if self.examiner.lacks(found) else found
+        run = await self.examiner.follow(state, verdict.sample)
+        return run, await self.examiner.examine(state, found) if self.examiner.lacks(found) else found
 
     async def _with_further_tests(
         self, state: GenerationState, attempts: Attempts, verdict: Verdict, strength: Strength
@@ -344,7 +346,8 @@ class Examination:
             return replace(verdict, strength=strength.model_copy(update={"added": ()}))
         _, tests, blind = sources_of(state)
         self._record.change_last(tests=tests, blind=blind)
-        return replace(wider, strength=await self.examiner.again(suite, strength), rows_used=verdict.rows_used)
+        strength = await self.examiner.again(suite, strength)
+        return replace(wider, strength=strength, rows_used=verdict.rows_used, losses=verdict.losses)
 
     def _costs(self, verdict: Verdict) -> tuple[LayerCost, ...]:
         """What each layer of the evidence took, the tests first."""

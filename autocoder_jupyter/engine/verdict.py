@@ -10,7 +10,16 @@ from autocoder_jupyter.engine.sample_run import SampleRun
 from autocoder_jupyter.engine.stub_check import CAN_FAIL
 from autocoder_jupyter.engine.tests import TestSuite, blind_id
 from autocoder_jupyter.sandbox.protocol import TestRun
-from autocoder_jupyter.types import CheckOutcome, Evidence, LayerCost, RowsUsed, Strength, TestFailure, TestOutcome
+from autocoder_jupyter.types import (
+    CheckOutcome,
+    Evidence,
+    LayerCost,
+    Loss,
+    RowsUsed,
+    Strength,
+    TestFailure,
+    TestOutcome,
+)
 
 _OUTCOME_TEXTS = {"missing": "it never ended (the time was up, or something stopped the test run)"}
 
@@ -33,6 +42,7 @@ class Verdict:
         costs: what the layers of the evidence took.
         on_empty: tests that pass on a stub of empty defaults.
         rows_used: which rows of the sample were used; None if that is not known.
+        losses: what its calls lose or multiply on the sample.
     """
 
     suite: TestSuite | None = None
@@ -50,6 +60,7 @@ class Verdict:
     costs: tuple[LayerCost, ...] = ()
     on_empty: tuple[str, ...] = ()
     rows_used: RowsUsed | None = None
+    losses: tuple[Loss, ...] = ()
 
     @property
     def is_vacuous(self) -> bool:
@@ -109,6 +120,7 @@ class Verdict:
             strength=self.strength,
             costs=self.costs,
             rows_used=self.rows_used,
+            losses=self.losses,
         )
 
     def _outcomes(self) -> tuple[TestOutcome, ...]:

@@ -87,7 +87,7 @@ READY, WITH_QUESTION, NOT_FULLY_CHECKED = "Ready", "Ready, with a question for y
 """The headlines of a function that can be used."""
 
 
-Subject = Literal["second opinion", "outputs", "invariants", "data"]
+Subject = Literal["second opinion", "losses", "outputs", "invariants", "data"]
 
 SUBJECTS: tuple[Subject, ...] = get_args(Subject)
 
@@ -198,6 +198,7 @@ def verified(evidence: Evidence, opinion: SecondOpinion | None, outputs: int, be
     return _together(
         tests,
         second,
+        Verified(questions=tuple(OpenQuestion("losses", one.words, one.words) for one in evidence.losses if one.asks)),
         _user_checks(evidence),
         _probes(evidence.strength),
         Verified(questions=(empty,) if empty else ()),

@@ -362,6 +362,21 @@ class RowsUsed(Record):
         return step.table not in ("", self.table)
 
 
+class Loss(Record):
+    """What a call in this `line` of the function loses or multiplies on the sample.
+
+    `words` say it with its numbers, and name values of the data only if these may be kept; `in_full` always does, is
+    only for the user and is never written to a file. `said_by` is the sentence of the request or the plan that speaks
+    of it; "" if none does. `asks` says whether a person must decide if it is right.
+    """
+
+    line: Count
+    words: _Shown
+    in_full: str = Field(default="", exclude=True, repr=False)
+    said_by: str = ""
+    asks: bool = False
+
+
 # Tests, checks, earlier versions and the second opinion
 
 Outcome = Literal["passed", "failed", "error", "missing"]
@@ -412,7 +427,7 @@ class Evidence(Record):
     `remarks` say which outputs on the sample are empty, all missing or constant; they do not fail it. `strength` says
     what the tests are worth; None if that was not examined. `costs` say what each layer took: the tests, the second
     opinion, and those that need no model; of a function that was examined before, what they took then. `rows_used` says
-    which rows of the sample were used; None if that is not known.
+    which rows of the sample were used; None if that is not known. `losses` are what its calls lose or multiply.
     """
 
     acceptance: tuple[CheckOutcome, ...] = ()
@@ -424,6 +439,7 @@ class Evidence(Record):
     strength: Strength | None = None
     costs: tuple[LayerCost, ...] = ()
     rows_used: RowsUsed | None = None
+    losses: tuple[Loss, ...] = ()
 
     @property
     def conditions(self) -> tuple[CheckOutcome, ...]:

@@ -65,6 +65,117 @@ def test_what_fits_or_says_nothing_of_the_data_is_no_conflict(request_: str) -> 
     assert conflicts(request_, {"t": TABLE}) == ()
 
 
+TYPES = pd.DataFrame(
+    {
+        "date": ["2024-01-03", "2024-02-01"],
+        "status": ["paid", "open"],
+        "customer": ["A1", "B2"],
+        "amount": ["1,200", "x"],
+        "price": [1.25, 2.5],
+        "units": [1, 2],
+        "active": ["yes", "no"],
+        "id": ["007", "008"],
+    }
+)
+
+CLAIMS = [
+    "amount is a number, sum it by customer.",
+    "Sum amount by customer. The amount is numeric.",
+    "amount is float64. Sum it.",
+    "The column 'amount' is an integer.",
+    "`amount` contains numbers; add them up.",
+    "amount (float64) by customer.",
+    "amount: int64, by customer.",
+    "@sales has the columns customer: str, amount: float, and date: datetime64.",
+    "date is a datetime. Count by month.",
+    "date (datetime64) decides the month.",
+    "The date is stored as a timestamp.",
+    "active is a boolean; count those that are active.",
+    "active is bool.",
+    "active (bool) says who counts.",
+    "price is an integer in cents.",
+    "The price is a whole number.",
+    "id is an int and identifies a customer.",
+    "id is stored as an integer.",
+    "Dates: date is of type datetime64.",
+    "The customer is an integer id.",
+]
+
+NO_CLAIMS = [
+    "For each customer, number of orders.",
+    "For each customer: number of orders and mean price.",
+    "By customer (number of units, mean price).",
+    "By status: numbers of rows.",
+    "Status, integer count, share.",
+    "Group by status, number the groups from 1.",
+    "Return customer, number of units, and share.",
+    "Count each status (number of rows) by month.",
+    "For each date, number of units sold.",
+    "For each date: number of customers.",
+    "By date (number of active customers).",
+    "The most frequent status: number and share.",
+    "Sort by customer, number of units descending.",
+    "How many customers has each status: numbers by month.",
+    "Each customer has a number of orders; give the mean.",
+    "Each customer has numbers of units; add them.",
+    "A customer has an integer multiple of units.",
+    "For each customer, int the total.",
+    "For each status, whole numbers of units only.",
+    "Per customer, a number of statistics: mean and sum of price.",
+    "Convert amount to a number.",
+    "Parse amount as a number.",
+    "Read date as a datetime and count by month.",
+    "Parse date as datetime.",
+    "Return date as timestamp.",
+    "Give amount as a float.",
+    "Treat id as an integer.",
+    "Write active as boolean.",
+    "If amount is a number, add it; else skip the row.",
+    "Rows where amount is a number.",
+    "Only rows whose amount is numeric.",
+    "Skip a row unless amount is a number.",
+    "Check whether id is an integer.",
+    "Drop rows in which the amount is not a number.",
+    "Make sure that date is a datetime in the result.",
+    "Ensure amount is numeric.",
+    "The answer's date should be a datetime.",
+    "date must become a datetime.",
+    "amount is number formatted text.",
+    "amount is numbered from 1.",
+    "status is number 3 of the columns.",
+    "customer is number one by price.",
+    "The customer is integer-like text.",
+    "status is integrated from two systems.",
+    "customer contains number and letter.",
+    "customer contains a number and a letter.",
+    "customer has a number after the letter.",
+    "id contains a number with leading zeros.",
+    "amount contains numbers with commas.",
+    "amount has numbers like 1,200 in it.",
+    "date is a timestamped text.",
+    "date has a datetime in text form.",
+    "active is boolean-like: yes or no.",
+    "active is a boolean written as yes and no.",
+    "price is a number.",
+    "units is an integer, price a float.",
+    "units (int64) and price (float64) by status.",
+    "price: float, units: int.",
+    "units is numeric. customer is a text.",
+    "The customer's number is in another table.",
+]
+
+
+@each("request_", CLAIMS)
+def test_a_type_that_a_column_does_not_have_is_found(request_: str) -> None:
+    found = conflicts(request_, {"t": TYPES})
+    assert found and all(one.startswith("The request says that") for one in found)
+
+
+@each("request_", NO_CLAIMS)
+def test_words_beside_a_column_that_claim_nothing_are_no_conflict(request_: str) -> None:
+    assert conflicts(request_, {"t": TYPES}) == ()
+
+
 @pytest.mark.parametrize(("share", "count"), [("rows", 2), ("stats", 1), ("schema", 0)])
 def test_a_value_is_quoted_only_where_rows_are_shared(share: Share, count: int) -> None:
     request_ = "order_date is YYYY-MM-DD, status is 'Paid'."

@@ -28,7 +28,7 @@ from autocoder_jupyter.engine.evidence.invariants import (
 )
 from autocoder_jupyter.engine.evidence.mutants import mutants
 from autocoder_jupyter.engine.evidence.mutation import MutationRun, TriedMutant, ask_for_tests
-from autocoder_jupyter.engine.evidence.rows_used import rows_used
+from autocoder_jupyter.engine.evidence.rows_used import FollowedRun, Spoken, followed
 from autocoder_jupyter.engine.evidence.second_writer import ColumnNames
 from autocoder_jupyter.engine.evidence.small_inputs import SmallInput, may_be_sent
 from autocoder_jupyter.engine.evidence.solution_worker import SolutionStopped, SolutionWorker
@@ -41,7 +41,7 @@ from autocoder_jupyter.errors import SandboxError, UnusableAnswer, brief_error
 from autocoder_jupyter.redaction.messages import Redaction
 from autocoder_jupyter.sandbox.protocol import CallSpec, Program, Worker
 from autocoder_jupyter.settings.choices import EFFORTS
-from autocoder_jupyter.types import CodeChange, HiddenInput, Invariant, RowsUsed, Strength, TestFailure
+from autocoder_jupyter.types import CodeChange, HiddenInput, Invariant, Strength, TestFailure
 from autocoder_jupyter.types.evidence import MORE_TIME, NO_CHANGE, TIME_IS_UP, TOO_SLOW
 from autocoder_jupyter.untrusted.parsing import parse
 from autocoder_jupyter.view.amounts import counted
@@ -239,17 +239,19 @@ class Examiner:
         update = {**said, **before, "effort": self._setup.config.effort}
         return _with_changes(found.model_copy(update=update), mutation)
 
-    async def rows_used(self, state: GenerationState, sample: SampleRun | None) -> RowsUsed | None:
-        """Which rows of the sample the verified function used; None if that is not known, or not to be found out."""
+    async def follow(self, state: GenerationState, sample: SampleRun | None) -> FollowedRun:
+        """Which rows of the sample the verified function used and lost; nothing if that is not to be found out."""
         if not self._effort.is_examined or sample is None or sample.error is not None:
-            return None
-        program, samples, limit = state.program(), state.brief.request.samples, self._new_limit()
-        inputs = {spec.name: samples[spec.name] for spec in program.inputs if spec.name in samples}
+            return FollowedRun()
+        program, request, limit = state.program(), state.brief.request, self._new_limit()
+        inputs = {spec.name: request.samples[spec.name] for spec in program.inputs if spec.name in request.samples}
+        may_show = state.redaction.masked if state.redaction.shows_values else None
+        spoken = Spoken((request.prompt, *request.wishes), state.brief.plan.assumptions, may_show)
         with suppress(Exception), self._timed(ROWS):  # the function was verified; nothing that happens here may lose it
             return await self._setup.session.work(
-                lambda worker: rows_used(worker, program, inputs, sample.values, limit, state.brief.plan.assumptions)
+                lambda worker: followed(worker, program, inputs, sample.values, limit, spoken)
             )
-        return None
+        return FollowedRun()
 
     async def search_early(self, state: GenerationState, program: Program, may_continue: Callable[[], bool]) -> None:
         """Search for changes of the code that change an answer, before there are tests."""

@@ -26,6 +26,7 @@ MOST_LINES = 5
 
 MODULES = frozenset(("pd", "np", "pandas", "numpy", "math", "re", "datetime", "dt"))
 CONVERSIONS = frozenset(("to_datetime", "to_numeric"))
+ACCESSORS = frozenset(("str", "dt", "cat", "loc", "iloc"))
 JOINING = frozenset(("and", "or", "&", "|"))
 MUTATORS = frozenset(
     [
@@ -99,6 +100,7 @@ class Place:
         tables: the arguments that are tables.
         by_value: whether the values of a row decide alone, so that the share of rows may be compared with another's.
         skips: for each column that is aggregated, its name and the method, which skips missing values.
+        of: the column or variable whose values are compared or converted; "" if it has no name.
     """
 
     line: int
@@ -108,6 +110,7 @@ class Place:
     tables: tuple[str, ...] = ()
     by_value: bool = False
     skips: tuple[tuple[str, str], ...] = ()
+    of: str = ""
 
 
 @dataclass(frozen=True)
@@ -205,10 +208,15 @@ class _Inserting(ast.NodeTransformer):
         return node
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        kind = type(node.ops[0]) if len(node.ops) == 1 else None
+        is_word = kind in (ast.Eq, ast.NotEq) and self._words.is_text(node.comparators[0])
+        place = Place(node.lineno, "==" if kind is ast.Eq else "!=", of=base_column(node.left))
         self._in_test += 1
         self.generic_visit(node)
         self._in_test -= 1
-        return node
+        if not is_word:
+            return node
+        return self._call("compared", place, node.left, ast.Constant(kind is ast.Eq), node.comparators[0])
 
     def _tested(self, test: ast.expr) -> ast.expr:
         """A condition of the code: what it counts is no answer."""
@@ -424,6 +432,10 @@ class _Words:
             left += ast.iter_child_nodes(node) if not name else ()
         return True
 
+    def is_text(self, node: ast.expr) -> bool:
+        """Whether an expression is a text, or the name of one."""
+        return bool(_text(self._resolved(node)))
+
     def _holding(self, condition: ast.expr) -> str:
         """The rows for which a condition holds."""
         equality = self._equality(condition)
@@ -489,7 +501,8 @@ class _Words:
         if method == "query" and (condition := _parsed(_text(first))) is not None:
             read = [condition]
         by_value = bool(read or tables) and self.takes_rows_alone(*read)
-        return Place(_line_of(call, function, line), method, parts, labels, tables, by_value)
+        of = base_column(first if method in CONVERSIONS and first is not None else function.value)
+        return Place(_line_of(call, function, line), method, parts, labels, tables, by_value, of=of)
 
     def column(self, node: ast.expr) -> str:
         """The name of a column: `date` for `df["date"]`, `df.date` and what was read from it."""
@@ -600,6 +613,23 @@ class _Columns(ast.NodeTransformer):
         self.names.add(name)
         self.owners.add(owner.id)
         return ast.Name(name, ast.Load())
+
+
+def base_column(node: ast.expr) -> str:
+    """The column from which an expression is made: `fare` for `df["fare"].str.strip()`; "" if that is not clear."""
+    while True:
+        if isinstance(node, ast.Subscript):
+            return _text(node.slice)
+        if isinstance(node, ast.Name):
+            return node.id
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            node = node.args[0] if node.func.attr in CONVERSIONS and node.args else node.func.value
+        elif isinstance(node, ast.Attribute):
+            if isinstance(node.value, ast.Name) and node.value.id not in MODULES:
+                return node.attr if node.attr not in ACCESSORS else node.value.id
+            node = node.value
+        else:
+            return ""
 
 
 def _rows_of_index(node: ast.expr | None, table: ast.expr) -> ast.expr | None:

@@ -7,13 +7,14 @@ before it. Otherwise nothing is said. Code that means to deceive can still make 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
 
 from autocoder_jupyter.engine.evidence.assumed_rows import rows_left_out
+from autocoder_jupyter.engine.evidence.losses import losses
 from autocoder_jupyter.engine.evidence.row_steps import InstrumentedCode, Place, instrumented
 from autocoder_jupyter.engine.evidence.solution_worker import SolutionWorker
 from autocoder_jupyter.engine.evidence.time_limit import TimeLimit
@@ -21,7 +22,7 @@ from autocoder_jupyter.engine.programs import program_text
 from autocoder_jupyter.equality import equal
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.sandbox.protocol import Program, Worker
-from autocoder_jupyter.types import OutputSpec, RowStep, RowsUsed
+from autocoder_jupyter.types import Loss, OutputSpec, RowStep, RowsUsed
 
 FOUND = "autocode_rows"
 """The output that has the notes."""
@@ -38,40 +39,79 @@ _RUNS_CODE = frozenset(("apply", "agg", "aggregate", "pipe", "filter", "transfor
 _JOIN_NUMBERS = 7
 
 
+@dataclass(frozen=True)
+class FollowedRun:
+    """What a run of the instrumented copy showed."""
+
+    rows: RowsUsed | None = None
+    losses: tuple[Loss, ...] = ()
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """What was said about the function: the texts of the request and the assumptions of the plan.
+
+    Args:
+        may_show: masks a text with values of the data; None if they must not be kept.
+    """
+
+    request: Sequence[str]
+    assumptions: Sequence[str] = ()
+    may_show: Callable[[str], str] | None = None
+
+
 def rows_used(
-    worker: Worker,
-    program: Program,
-    inputs: Mapping[str, Any],
-    values: Mapping[str, Any],
-    limit: TimeLimit,
-    assumptions: Sequence[str] = (),
+    worker: Worker, program: Program, inputs: Mapping[str, Any], values: Mapping[str, Any], limit: TimeLimit
 ) -> RowsUsed | None:
     """Which rows of `inputs` were used; None if that is not known. The outputs must be `values`. Blocks.
 
     Raises:
         SolutionStopped: the time was up.
     """
+    return followed(worker, program, inputs, values, limit).rows
+
+
+def followed(
+    worker: Worker,
+    program: Program,
+    inputs: Mapping[str, Any],
+    values: Mapping[str, Any],
+    limit: TimeLimit,
+    spoken: Spoken | None = None,
+) -> FollowedRun:
+    """Which rows of `inputs` were used and, if it is given what was `spoken`, what was lost. Blocks.
+
+    Raises:
+        SolutionStopped: the time was up.
+    """
     code = instrumented(program.code)
     if code is None:
-        return None
-    side = SolutionWorker("the function", worker, _instrumented(program, code))
+        return FollowedRun()
+    side = SolutionWorker("the function", worker, _instrumented(program, code, with_losses=spoken is not None))
     answer = side.on(inputs, limit)
     if answer.error:
-        return None
+        return FollowedRun()
     with limit.counting():
         compared = [spec.name for spec in program.outputs if KINDS[spec.whole].is_compared]
         if not all(equal(values[name], answer.values[name]) for name in compared):
-            return None
-    tables = {spec.name: inputs[spec.name] for spec in program.inputs if spec.name in inputs}
-    notes = Notes.of(answer.values[FOUND], code.places, tables, [values.get(spec.name) for spec in program.outputs])
-    found = notes.used([spec.name for spec in program.outputs]) if notes is not None else None
-    if found is None or found.output or not assumptions:
-        return found
-    with limit.counting():
-        return found.model_copy(update={"assumptions": rows_left_out(assumptions, found.steps, inputs)})
+            return FollowedRun()
+        tables, noted = (
+            {spec.name: inputs[spec.name] for spec in program.inputs if spec.name in inputs},
+            answer.values[FOUND],
+        )
+        notes = Notes.of(noted, code.places, tables, [values.get(spec.name) for spec in program.outputs])
+        found = notes.used([spec.name for spec in program.outputs]) if notes is not None else None
+        if spoken is None:
+            return FollowedRun(found)
+        if found is not None and not found.output and spoken.assumptions:
+            assumed = rows_left_out(spoken.assumptions, found.steps, inputs)
+            found = found.model_copy(update={"assumptions": assumed})
+        said = spoken.request, spoken.assumptions, tables, spoken.may_show
+        return FollowedRun(found, losses(noted.get("losses"), code.places, program.code, *said))
 
 
-def _instrumented(program: Program, code: InstrumentedCode) -> Program:
+def _instrumented(program: Program, code: InstrumentedCode, *, with_losses: bool) -> Program:
+    more = program_text("loss_notes").replace("from __future__ import annotations\n", "") if with_losses else ""
     text = program_text(
         "row_counts",
         CODE=code.code,
@@ -84,7 +124,7 @@ def _instrumented(program: Program, code: InstrumentedCode) -> Program:
             number: [column for column, _ in place.skips] for number, place in enumerate(code.places) if place.skips
         },
     )
-    return replace(program, code=text, outputs=(*program.outputs, OutputSpec(name=FOUND, type="dict")))
+    return replace(program, code=f"{text}\n{more}", outputs=(*program.outputs, OutputSpec(name=FOUND, type="dict")))
 
 
 @dataclass(frozen=True)

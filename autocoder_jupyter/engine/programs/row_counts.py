@@ -44,6 +44,9 @@ CONVERTED: dict[int, str] = {}
 SKIPS: dict[int, list[str]] = {}
 """For the place of an aggregation: the columns whose missing values it skips."""
 
+LossNotes: Any = None
+"""The class of `loss_notes`, which may be the second part of this program; None if losses are not noted."""
+
 MOST, MOST_TABLES = 2_000, 20_000
 """The maximum numbers of steps, and of tables that are followed. A function with more of them is not followed."""
 
@@ -55,6 +58,7 @@ KEPT_MASKS = 8
 FRAMES = (pd.DataFrame, pd.Series)
 GROUPED = (DataFrameGroupBy, SeriesGroupBy, Resampler)
 INDEXERS = (type(pd.DataFrame().loc), type(pd.DataFrame().iloc))
+TEXTS = type(pd.Series(dtype=object).str)
 CELLS = (type(pd.DataFrame().at), type(pd.DataFrame().iat))
 
 LISTS = (list, np.ndarray, pd.Index, pd.Series)
@@ -180,12 +184,19 @@ class Follower:
         self._masks: list[tuple[Any, int, Sequence[Any]]] = []
         self._unreadable: dict[str, tuple[int, pd.Index, Any]] = {}
         self._families = 0
+        self.losses = LossNotes() if LossNotes is not None else None
 
     def item(self, place: int, owner: Any, key: Any, /) -> Any:
         """`owner[key]`."""
         value = owner[key]
         self._noting(self._note_item, place, owner, key, value)
+        self._note_losses("item", owner, key, value)
         return value
+
+    def compared(self, place: int, owner: Any, is_equal: bool, word: Any, /) -> Any:
+        """`owner == word` or `owner != word`."""
+        self._note_losses("compared", place, owner, is_equal, [word])
+        return owner == word if is_equal else owner != word
 
     def every(self, place: int, /, *parts: Any) -> Any:
         """The parts with `&` between them."""
@@ -204,7 +215,7 @@ class Follower:
         """`owner.name`, which is about to be called."""
         function = getattr(owner, name)
         is_of_pandas = type(owner) in FRAMES or isinstance(owner, GROUPED) or (owner is pd and name in OF_PANDAS)
-        if is_of_pandas or owner is np:
+        if is_of_pandas or owner is np or (self.losses is not None and type(owner) is TEXTS):
             return functools.partial(self._called, place, owner, name, function)
         return function
 
@@ -237,6 +248,13 @@ class Follower:
         return {"steps": steps, "outputs": [self._of(value) for value in outputs], **noted}
 
     # Notes
+
+    def _note_losses(self, what: str, *given: Any) -> None:
+        if self.losses is not None:
+            try:
+                getattr(self.losses, what)(*given)
+            except Exception:  # what cannot be noted must not be an error of the function
+                self.losses = None
 
     def _noting(self, note: Callable[..., None], *given: Any) -> None:
         if not self.is_lost:
@@ -370,8 +388,9 @@ class Follower:
             self._noting(self._note_of_numpy, given, value)
         elif owner is pd:
             self._noting(self._note_of_pandas, place, name, given, named, value)
-        else:
+        elif type(owner) is not TEXTS:
             self._noting(self._note_of_groups, place, owner, name, given, value)
+        self._note_losses("called", place, owner, name, given, named, value)
         return value
 
     def _note_call(
@@ -691,5 +710,5 @@ def run(**inputs: Any) -> Any:
     outputs = () if OUTPUTS == 0 else (value,) if OUTPUTS == 1 else value
     after = _definitions()
     changed = any(after.get(name) != one for name, one in before.items())
-    found = {} if changed else follower.found(outputs)
+    found = {} if changed else {**follower.found(outputs), "losses": follower.losses and follower.losses.found()}
     return (*outputs, found) if OUTPUTS else found

@@ -24,6 +24,7 @@ LAYERS = (
     "tests",
     "run",
     "outputs",
+    "losses",
     "further",
     "relations",
     "depends",
@@ -32,11 +33,11 @@ LAYERS = (
     "larger",
     CHANGES := "changes",
 )
-"""What can speak against a function: a test that fails; the run on the sample; an output that says nothing; a further
-test that fails; a change of the data that matters; a dependence on the clock, chance or the process; the second
-solution on the sample and its variations, on small parts, and on the sample several times as large. The last one
-speaks of the tests and not of the function: they notice too few changes, there is none to notice, or a condition takes
-a branch that no test covers."""
+"""What can speak against a function: a test that fails; the run on the sample; an output that says nothing; a loss of
+which nothing speaks; a further test that fails; a change of the data that matters; a dependence on the clock, chance or
+the process; the second solution on the sample and its variations, on small parts, and on the sample several times as
+large. The last one speaks of the tests and not of the function: they notice too few changes, there is none to notice,
+or a condition takes a branch that no test covers."""
 
 OUTSIDE = "if "
 """The start of the words for a variation that the data do not allow. A difference there is no evidence."""
@@ -158,6 +159,7 @@ def layers(report: Report) -> set[str]:
         "tests": any(test.outcome != "passed" for test in evidence.tests),
         "run": any(not check.passed for check in evidence.checks),
         "outputs": bool(evidence.remarks),
+        "losses": any(loss.asks for loss in evidence.losses),
         "further": strength is not None and bool(strength.dropped),
         CHANGES: strength is not None and (strength.is_weak or untested or not (strength.changes or agrees)),
         "relations": any(NO_TEST_COVERS not in one.said for one in broken),
