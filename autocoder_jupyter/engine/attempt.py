@@ -298,9 +298,9 @@ class Examination:
         self._seconds_left = max(until - time.monotonic(), 0.0)
         if strength is not None:
             strength = await self.examiner.judged(strength, self._second_opinion.agreed)
-        verdict = replace(verdict, strength=strength, rows_used=run.rows, losses=run.losses)
+        verdict = replace(verdict, strength=strength, followed=run)
         verified = VerifiedTurn(replace(turn, verdict=verdict), suite)
-        extended = replace(extended, strength=strength, rows_used=run.rows, losses=run.losses)
+        extended = replace(extended, strength=strength, followed=run)
         if extended.success and strength is not None and record.may_be_changed:
             fault = await self.examiner.doubt(state, self._second_opinion.agreed)
             if fault is not None:
@@ -347,7 +347,7 @@ class Examination:
         _, tests, blind = sources_of(state)
         self._record.change_last(tests=tests, blind=blind)
         strength = await self.examiner.again(suite, strength)
-        return replace(wider, strength=strength, rows_used=verdict.rows_used, losses=verdict.losses)
+        return replace(wider, strength=strength, followed=verdict.followed)
 
     def _costs(self, verdict: Verdict) -> tuple[LayerCost, ...]:
         """What each layer of the evidence took, the tests first."""

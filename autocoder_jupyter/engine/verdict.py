@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from autocoder_jupyter.engine.acceptance import Acceptance
+from autocoder_jupyter.engine.evidence.rows_used import FollowedRun
 from autocoder_jupyter.engine.repair import last_line
 from autocoder_jupyter.engine.sample_run import SampleRun
 from autocoder_jupyter.engine.stub_check import CAN_FAIL
@@ -14,8 +15,6 @@ from autocoder_jupyter.types import (
     CheckOutcome,
     Evidence,
     LayerCost,
-    Loss,
-    RowsUsed,
     Strength,
     TestFailure,
     TestOutcome,
@@ -41,8 +40,7 @@ class Verdict:
         strength: what the tests are worth; None if that was not examined.
         costs: what the layers of the evidence took.
         on_empty: tests that pass on a stub of empty defaults.
-        rows_used: which rows of the sample were used; None if that is not known.
-        losses: what its calls lose or multiply on the sample.
+        followed: which rows of the sample were used, and what its calls lose or multiply.
     """
 
     suite: TestSuite | None = None
@@ -59,8 +57,7 @@ class Verdict:
     strength: Strength | None = None
     costs: tuple[LayerCost, ...] = ()
     on_empty: tuple[str, ...] = ()
-    rows_used: RowsUsed | None = None
-    losses: tuple[Loss, ...] = ()
+    followed: FollowedRun = FollowedRun()
 
     @property
     def is_vacuous(self) -> bool:
@@ -119,8 +116,9 @@ class Verdict:
             remarks=self.remarks,
             strength=self.strength,
             costs=self.costs,
-            rows_used=self.rows_used,
-            losses=self.losses,
+            rows_used=self.followed.rows,
+            losses=self.followed.losses,
+            rows_cut=self.followed.is_cut,
         )
 
     def _outcomes(self) -> tuple[TestOutcome, ...]:

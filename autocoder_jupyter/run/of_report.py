@@ -198,6 +198,7 @@ def verified(evidence: Evidence, opinion: SecondOpinion | None, outputs: int, be
     return _together(
         tests,
         second,
+        Verified(unchecked=("not enough time for rows used",) if evidence.rows_cut else ()),
         Verified(questions=tuple(OpenQuestion("losses", one.words, one.words) for one in evidence.losses if one.asks)),
         _user_checks(evidence),
         _probes(evidence.strength),
@@ -227,9 +228,10 @@ def _tests(evidence: Evidence, opinion: SecondOpinion | None) -> Verified:
         return Verified((tests,), unchecked=unchecked)
     verb = "catches" if passed == 1 else "catch"
     caught = f"{strength.noticed} of {counted(len(strength.changes), 'code mutation')}"
+    cut = (f"not all code mutations were tried: {strength.ended}",) if strength.ended else ()
     if strength.is_weak:
-        return Verified(unchecked=(f"{tests} {verb} only {caught}",))
-    return Verified((f"{tests} {verb} {caught}",))
+        return Verified(unchecked=(f"{tests} {verb} only {caught}", *cut))
+    return Verified((f"{tests} {verb} {caught}",), unchecked=cut)
 
 
 def _opinion(opinion: SecondOpinion | None, outputs: int) -> Verified:
@@ -243,7 +245,10 @@ def _opinion(opinion: SecondOpinion | None, outputs: int) -> Verified:
         return Verified(unchecked=("the second opinion could not be compared",))
     agrees = f"second opinion agrees on {len(opinion.compared)} of {counted(outputs, 'output')}"
     parts = (counted(opinion.parts, "subsample"),) if opinion.parts else ()
-    return Verified((agrees, *parts)) if opinion.state == "agree" else Verified(parts, unchecked=(agrees,))
+    cut = ("not enough time to compare all variations",) if opinion.cut else ()
+    return (
+        Verified((agrees, *parts), unchecked=cut) if opinion.state == "agree" else Verified(parts, unchecked=(agrees,))
+    )
 
 
 def _differing(opinion: SecondOpinion) -> str:

@@ -428,6 +428,7 @@ class Evidence(Record):
     what the tests are worth; None if that was not examined. `costs` say what each layer took: the tests, the second
     opinion, and those that need no model; of a function that was examined before, what they took then. `rows_used` says
     which rows of the sample were used; None if that is not known. `losses` are what its calls lose or multiply.
+    `rows_cut` says whether the time was up for both.
     """
 
     acceptance: tuple[CheckOutcome, ...] = ()
@@ -440,6 +441,7 @@ class Evidence(Record):
     costs: tuple[LayerCost, ...] = ()
     rows_used: RowsUsed | None = None
     losses: tuple[Loss, ...] = ()
+    rows_cut: bool = False
 
     @property
     def conditions(self) -> tuple[CheckOutcome, ...]:

@@ -582,6 +582,14 @@ def some(tables: Callable[[], Tables], *names: str) -> Callable[[], Tables]:
 
 
 GUILTY_AFTER: Mapping[str, Losing] = {
+    "a table that is never read": Losing(
+        "The total score in @scores of the players in @vip.",
+        some(teams, "scores", "vip"),
+        """
+        return pd.DataFrame({"score": [scores["score"].sum()]})
+        """,
+        "vip is never read",
+    ),
     "only titles of one country alone": Losing(
         "How many @titles come from Canada, by type?",
         catalogue,

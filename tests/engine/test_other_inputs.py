@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter.display.live import card_text
-from autocoder_jupyter.engine.evidence.examiner import OtherInputs, is_general, on_other_inputs
+from autocoder_jupyter.engine.evidence.examiner import OtherInputs, _is_constant, is_general, on_other_inputs
 from autocoder_jupyter.engine.evidence.solution_worker import SolutionWorker
 from autocoder_jupyter.engine.evidence.time_limit import TimeLimit
 from autocoder_jupyter.engine.evidence.variations import VariedSample
@@ -66,6 +66,14 @@ def test_texts_that_were_made_up_may_be_refused(worker: Worker) -> None:
 def test_an_error_that_the_code_raises_itself_is_meant(worker: Worker) -> None:
     seen = found(worker, "if len(x) < 10: raise ValueError('too few')\n    return float(x['n'].sum())")
     assert seen.failed == () and seen.count > 5
+
+
+def test_an_answer_that_never_changes_is_told_but_of_a_verdict(worker: Worker) -> None:
+    assert found(worker, "return 450.0").is_constant
+    assert not found(worker, "return float(x['n'].sum())").is_constant
+    verdicts = [{"out": "yes"}] * 40
+    outputs = (OutputSpec(name="out", type="str"),)
+    assert not _is_constant(Program("", (), outputs), verdicts)
 
 
 def test_a_check_is_not_said_to_fail_because_the_time_was_up(worker: Worker) -> None:

@@ -27,6 +27,7 @@ from autocoder_jupyter.types import (
     Evidence,
     HiddenInput,
     Invariant,
+    Loss,
     OutputSpec,
     Report,
     SecondOpinion,
@@ -113,6 +114,18 @@ def test_the_inspector_and_a_saved_notebook_have_the_same_line_and_list_the_surv
             Evidence(tests=PASSED, strength=Strength(ended="the time was up")),
             AGREES,
             "tests not tried on mutated code: the time was up",
+        ),
+        (
+            Evidence(tests=PASSED, strength=Strength(changes=noticed(1, 1), ended="the time was up")),
+            AGREES,
+            "not all code mutations were tried: the time was up",
+        ),
+        (FULL.model_copy(update={"rows_cut": True}), AGREES, "not enough time for rows used"),
+        (FULL, AGREES.model_copy(update={"cut": True}), "not enough time to compare all variations"),
+        (
+            FULL.model_copy(update={"losses": (Loss(line=3, words="1 of 52 keys has no match", asks=True),)}),
+            AGREES,
+            "1 of 52 keys has no match",
         ),
         (
             Evidence(tests=PASSED, strength=Strength(dependences=(HiddenInput(on="the date", differs=True),))),

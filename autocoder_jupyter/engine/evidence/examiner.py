@@ -37,7 +37,9 @@ from autocoder_jupyter.engine.evidence.variations import Tables, VariedSample
 from autocoder_jupyter.engine.generation import GenerationSetup, GenerationState
 from autocoder_jupyter.engine.sample_run import SampleRun, run_checks_in
 from autocoder_jupyter.engine.tests import TestSuite
+from autocoder_jupyter.equality import equal
 from autocoder_jupyter.errors import SandboxError, UnusableAnswer, brief_error
+from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.redaction.messages import Redaction
 from autocoder_jupyter.sandbox.protocol import CallSpec, Program, Worker
 from autocoder_jupyter.settings.choices import EFFORTS
@@ -56,6 +58,9 @@ from autocoder_jupyter.view.amounts import counted
 CHECKED_PARTS = 8
 """The maximum number of small parts on which the user's checks are tried."""
 
+FEWEST_ANSWERS = 12
+"""The answers that must be equal before a function counts as one that does not depend on its data."""
+
 _ERRORS = frozenset(name for name, value in vars(builtins).items() if isinstance(value, type))
 
 Failed = tuple[str, str, Tables]
@@ -70,11 +75,13 @@ class OtherInputs:
         count: the number of inputs on which the function gave an answer.
         failed: the first error, and for each check of the user the first input on which it does not hold.
         held: the user's checks that hold on all of them.
+        is_constant: whether the answer was the same on all of them, although it is no plain verdict.
     """
 
     count: int
     failed: tuple[Failed, ...] = ()
     held: tuple[str, ...] = ()
+    is_constant: bool = False
 
     @property
     def words(self) -> str:
@@ -125,7 +132,19 @@ def on_other_inputs(
             if not outcome.passed:
                 failed_checks.setdefault(outcome.name, (f"your check {outcome.name} does not hold", name, tables))
     held = tuple(check for check in general if check not in failed_checks) if were_tried else ()
-    return OtherInputs(count, (*error, *failed_checks.values()), held)
+    with limit.counting():
+        is_constant = _is_constant(side.program, [values for _, _, values in answered])
+    return OtherInputs(count, (*error, *failed_checks.values()), held, is_constant)
+
+
+def _is_constant(program: Program, answers: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether all answers are equal. A verdict, such as a truth value or a name, may well be."""
+    compared = [spec.name for spec in program.outputs if KINDS[spec.whole].is_compared]
+    if len(answers) < FEWEST_ANSWERS or len(compared) < len(program.outputs):
+        return False
+    if all(isinstance(answers[0][name], bool | str | None) for name in compared):
+        return False
+    return all(equal(answers[0][name], one[name]) for one in answers[1:] for name in compared)
 
 
 def _raises(side: SolutionWorker, others: Mapping[str, Any], kind: str, tables: Tables, limit: TimeLimit) -> bool:
@@ -251,7 +270,7 @@ class Examiner:
             return await self._setup.session.work(
                 lambda worker: followed(worker, program, inputs, sample.values, limit, spoken)
             )
-        return FollowedRun()
+        return FollowedRun(is_cut=limit.is_over)
 
     async def search_early(self, state: GenerationState, program: Program, may_continue: Callable[[], bool]) -> None:
         """Search for changes of the code that change an answer, before there are tests."""
@@ -323,6 +342,8 @@ class Examiner:
             Invariant(name=name, holds=False, said=problem, smallest=self._source(tables, mutation))
             for problem, name, tables in found.failed
         ]
+        if found.is_constant:
+            failed.append(Invariant(name=found.words, holds=False, said="the answer never changes on"))
         held = [f"your check {check} on" for check in found.held]
         if found.count and not any("raises" in one.said for one in failed):
             held.insert(0, "no error on")

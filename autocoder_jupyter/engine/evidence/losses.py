@@ -8,6 +8,7 @@ a gap in a sequence whose rows are compared with the row before.
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,9 @@ import pandas as pd
 
 from autocoder_jupyter.data.text_formats import examined
 from autocoder_jupyter.engine.evidence.row_steps import Place
+from autocoder_jupyter.engine.prompt import FUNCTION
 from autocoder_jupyter.types import Loss
+from autocoder_jupyter.untrusted.parsing import parse
 
 MOST_NOTES, MOST_LOSSES = 100, 12
 MOST_TEXTS, LONGEST_TEXT = 100, 64
@@ -51,6 +54,7 @@ _SPEAKS: Mapping[str, re.Pattern[str]] = {
         "fan": r"pair|combin|each of|every|several|multiple|more than one|twice|duplicate|repeated|once for|per ",
         "words": r"exact|only|just|alone|solely|purely|nothing (?:but|else)|as (?:it is )?written|case",
         "missing": r"(?:any|some|all|no|a) (?:missing|values?|columns?)|incomplete|complete",
+        "input": r"not (?:used|needed|read)|unused|ignored",
         "repeated": r"duplicate|repeated|distinct|unique|different|once|occur|identical|same row",
         "labels": r"left out|dropped|excluded|ignored|only|other",
         "gap": r"gap|missing|consecutive|previous (?:row|entry|available)|row before|available|no data|skipp",
@@ -235,6 +239,7 @@ class _Reading:
 
     def found(self) -> Iterator[_Found]:
         """All losses."""
+        yield from self._never_read()
         yield from self._of_parses([(place, values) for kind, place, values in self._notes.notes if kind == "parse"])
         of_kinds: Mapping[str, Callable[..., Iterator[_Found]]] = {
             "words": self._of_words,
@@ -253,6 +258,16 @@ class _Reading:
             elif kind in of_joins:
                 is_aggregated, is_filtered = number < self._notes.aggregated, number < self._notes.filtered
                 yield from of_joins[kind](place, *values, is_aggregated=is_aggregated, is_filtered=is_filtered)
+
+    def _never_read(self) -> Iterator[_Found]:
+        """Inputs that the function has, and does not use."""
+        for node in ast.walk(parse(self._code)):
+            if isinstance(node, ast.FunctionDef) and node.name == FUNCTION:
+                read = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+                arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+                for one in arguments if "locals" not in read else ():
+                    if one.arg not in read:
+                        yield _Found("input", Place(node.lineno, ""), f"{one.arg} is never read", "", (one.arg,))
 
     # Values
 

@@ -41,10 +41,11 @@ _JOIN_NUMBERS = 7
 
 @dataclass(frozen=True)
 class FollowedRun:
-    """What a run of the instrumented copy showed."""
+    """What a run of the instrumented copy showed. `is_cut` says whether the time was up."""
 
     rows: RowsUsed | None = None
     losses: tuple[Loss, ...] = ()
+    is_cut: bool = False
 
 
 @dataclass(frozen=True)
