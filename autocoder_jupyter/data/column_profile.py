@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -16,6 +16,7 @@ from autocoder_jupyter.data.sample import cells_of, missing_in, sample_positions
 from autocoder_jupyter.data.text_formats import (
     TextForms,
     cell_text,
+    date_format,
     examined,
     is_null,
     percent,
@@ -141,7 +142,8 @@ class ColumnProfile:
         rarest: the count of the rarest value, if all values are in `top`; else 0.
         complete: whether `top` has every value.
         formats: see `text_formats`; for objects, the types of the cells. These phrases contain no value of the data.
-        contents: phrases with values of the data: the order of categories, the keys of dicts.
+        contents: phrases with values of the data: the order of categories, the keys of dicts, the first and the last of
+            dates that are texts, gaps of a sequence.
         notes: `constant`, `unique` …
         unique: whether no value of the whole column repeats or is missing.
         quoted: whether values are texts and are shown with quotes.
@@ -282,6 +284,9 @@ def _gather_numbers(series: pd.Series[Any], sampled: pd.Series[Any], column: Col
         _gather_top(sampled, column)
         if column.complete:
             column.quartiles = ()
+    is_year = pdt.is_integer_dtype(series.dtype) and len(finite) and finite.min() >= 1800 and finite.max() <= 2200
+    if is_year and column.looked_at == column.rows:
+        _note_gaps(sampled.dropna(), column, str)
 
 
 def _bound_text(value: Any) -> str:
@@ -321,6 +326,7 @@ def _gather_text(series: pd.Series[Any], sampled: pd.Series[Any], column: Column
     column.distinct = int(sampled.nunique())
     texts = [value for value in spread(sampled, _TEXTS) if isinstance(value, str)]
     _note_forms(examined(texts), column)
+    _note_dates(sampled, column)
     if texts and (longest := max(map(len, texts))) > 40:
         column.notes += (f"up to {longest} characters" + ("" if len(texts) == len(series) else " in a sample"),)
     if column.distinct <= column.set_size or column.distinct <= 0.5 * len(sampled):
@@ -329,6 +335,32 @@ def _gather_text(series: pd.Series[Any], sampled: pd.Series[Any], column: Column
         column.examples = _different(texts)
     if isinstance(sampled.dtype, pd.CategoricalDtype):
         _note_categories(sampled.dtype, column)
+
+
+def _note_dates(sampled: pd.Series[Any], column: ColumnProfile) -> None:
+    """Note the first and the last of dates that are texts, and months that are missing between them."""
+    if not (form := date_format(column.formats)):
+        return
+    dates = pd.to_datetime(sampled.astype(object), format=form, errors="coerce").dropna()
+    if len(dates):
+        where = "" if column.looked_at == column.rows else " in the sample"
+        column.contents += (f"from {cell_text(dates.min())} to {cell_text(dates.max())}{where}",)
+    if column.looked_at == column.rows and "%d" not in form and "%m" in form:
+        _note_gaps(12 * dates.dt.year + dates.dt.month - 1, column, lambda one: f"{one // 12}-{one % 12 + 1:02}")
+
+
+FEWEST_IN_SEQUENCE, MOST_GAPS = 5, 5
+
+
+def _note_gaps(numbers: pd.Series[Any], column: ColumnProfile, name: Callable[[int], str]) -> None:
+    """Note what is missing in a sequence, such as a year between others."""
+    known = sorted({int(number) for number in numbers})
+    if len(known) < FEWEST_IN_SEQUENCE or known[-1] - known[0] > 1.2 * len(known):
+        return
+    missing = sorted(set(range(known[0], known[-1])).difference(known))
+    if missing:
+        more = f" and {len(missing) - MOST_GAPS} more" if len(missing) > MOST_GAPS else ""
+        column.contents += (f"a gap: no {', '.join(map(name, missing[:MOST_GAPS]))}{more}",)
 
 
 def _note_forms(forms: TextForms, column: ColumnProfile) -> None:

@@ -28,7 +28,7 @@ from autocoder_jupyter.data.rendering import (
 )
 from autocoder_jupyter.data.sample import mentioned, sample_rows
 from autocoder_jupyter.data.shapes import geography, shape_of
-from autocoder_jupyter.data.text_formats import percent
+from autocoder_jupyter.data.text_formats import percent, shorten
 from autocoder_jupyter.data.withheld import NOTHING_WITHHELD, TableWithholding, WithheldColumns
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.redaction.masking import Masker, count_masked
@@ -196,7 +196,7 @@ def build_context(
     frames = {name: as_frame(value) for name, value in described.items() if isinstance(value, pd.DataFrame | pd.Series)}
     parts = [f"{', '.join(names)} have the same columns: parts of one table, to stack." for names in find_parts(frames)]
     links = (
-        [_link_text(link, masker) for link in find_links(withheld.unmasked(frames), request)]
+        [_link_text(link, masker, share) for link in find_links(withheld.unmasked(frames), request)]
         if share != "schema"
         else []
     )
@@ -291,17 +291,27 @@ def _check_text(check: ColumnCheck, value: pd.DataFrame | pd.Series[Any], masker
     return neutral(f"constraint {masker.mask(outcome.name)[:200]!r} {masker.mask(verdict)[:300]}")
 
 
-def _link_text(link: KeyLink, masker: Masker) -> str:
+def _link_text(link: KeyLink, masker: Masker, share: Share) -> str:
+    ends = f"{link.table}[{link.column}] → {link.to_table}[{link.to_column}]"
+    if not link.share:
+        alike = percent(round(1000 * link.alike), 1000)
+        alike = f"; {alike} would agree without blanks, case and leading zeros" if link.alike else ""
+        return neutral(masker.mask(f"Same name, no value in common: {ends}{alike}.", bare_numbers=False))[:400]
     there, back = (percent(round(1000 * share), 1000) for share in (link.share, link.back))
     found = f"{there} of its values are found there, {back} of those there are found here"
     dtypes = "" if link.same_dtype else "; THE DTYPES DIFFER, values agree as text"
     word, unique = ("Likely join", "unique there") if link.to_unique else ("Shared values", "repeated there")
-    word = word if link.share else "Same name, no value in common"
     agree = "".join(
         f"; {name} of both is equal on {percent(round(1000 * part), 1000)} of these rows" for name, part in link.shared
     )
-    text = f"{word}: {link.table}[{link.column}] → {link.to_table}[{link.to_column}], {found}, {unique}{dtypes}{agree}."
-    return neutral(masker.mask(text, bare_numbers=False))[:400]
+    mask = masker.for_column([*link.missing, *link.missing_back])
+    named = "".join(
+        f"; {where}: {', '.join(repr(shorten(mask(text), 40)) for text in texts)}"
+        for where, texts in (("not found there", link.missing), ("not found here", link.missing_back))
+        if texts and share == "rows"
+    )
+    text = f"{word}: {ends}, {found}, {unique}{dtypes}{agree}"
+    return f"{neutral(masker.mask(text, bare_numbers=False))[:400]}{neutral(named)[:600]}."
 
 
 def _render_fairly(sections: Mapping[str, _Section], budget: int) -> dict[str, Rendered]:

@@ -42,6 +42,9 @@ _KEY_ROWS, _PROBED = 200_000, 200
 _KEY_WORDS = ("id", "key", "code", "no", "nr", "number", "ref")
 _UNNAMED = re.compile(r"unnamed:\d+(level\d+)?")
 
+MOST_MISSING = 8
+"""Keys without a match that are named. More of them are no oversight."""
+
 _SHARED_COLUMNS = 3
 """Columns with the same name in both tables of a join that are compared."""
 
@@ -58,6 +61,9 @@ class KeyLink:
         back: the share of the values of `to_column` that are found in `column`, 0 to 1.
         same_dtype: False if values are equal only as text, so that a join needs a conversion.
         to_unique: whether `to_column` has no repeated value, so that a join keeps the number of rows.
+        alike: the share that would be found without blanks, case and leading zeros, if none is found as it is.
+        missing: texts of `column` that are not found, the most frequent first.
+        missing_back: texts of `to_column` that are not found in `column`.
         shared: further columns that both tables have, with the share of joined rows in which their values are equal.
     """
 
@@ -70,6 +76,9 @@ class KeyLink:
     same_dtype: bool
     to_unique: bool
     shared: tuple[tuple[str, float], ...] = ()
+    alike: float = 0.0
+    missing: tuple[str, ...] = ()
+    missing_back: tuple[str, ...] = ()
 
 
 def fold(name: object) -> str:
@@ -264,7 +273,20 @@ def _compare(
             return None
         columns = label_literal(values.name), label_literal(keys.name)
         back, _ = _share_found(keys, values, same_dtype)
-        return KeyLink(left, columns[0], right, columns[1], share, back, same_dtype, to_unique)
+        missing = (_missing(values, keys), _missing(keys, values)) if share and same_dtype else ((), ())
+        return KeyLink(
+            left,
+            columns[0],
+            right,
+            columns[1],
+            share,
+            back,
+            same_dtype,
+            to_unique,
+            alike=_share_alike(values, keys) if not share else 0.0,
+            missing=missing[0],
+            missing_back=missing[1],
+        )
     except Exception:
         # Cells that cannot be compared are not keys.
         return None
@@ -276,6 +298,28 @@ def _share_found(values: pd.Series[Any], keys: pd.Series[Any], same_dtype: bool)
     scanned = keys.iloc[:_SCANNED_ROWS].dropna()
     found = looked.isin(scanned) if same_dtype else looked.astype(str).isin(set(scanned.astype(str)))
     return float(found.mean()), int(found.sum())
+
+
+def _share_alike(values: pd.Series[Any], keys: pd.Series[Any]) -> float:
+    """The share of texts that would be found without blanks, case and leading zeros."""
+    if not (_is_text(values) and _is_text(keys)):
+        return 0.0
+    looked = sample_cells(values.dropna().drop_duplicates(), _SAMPLED_VALUES).map(_plain)
+    return float(looked.isin(set(keys.iloc[:_SCANNED_ROWS].dropna().map(_plain))).mean())
+
+
+def _plain(value: Any) -> str:
+    return " ".join(str(value).split()).casefold().lstrip("0")
+
+
+def _missing(values: pd.Series[Any], keys: pd.Series[Any]) -> tuple[str, ...]:
+    """Texts that are not among the keys. Those of a table with very many rows are not looked for."""
+    if not _is_text(values) or max(len(values), len(keys)) > _KEY_ROWS:
+        return ()
+    known = set(keys.dropna())
+    counts = values.value_counts()
+    missing = [str(text) for text, count in counts.items() if count and text not in known]
+    return tuple(missing) if len(missing) <= MOST_MISSING else ()
 
 
 def _can_be_key(column: pd.Series[Any]) -> bool:

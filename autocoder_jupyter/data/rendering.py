@@ -46,6 +46,9 @@ _FEW_VALUES = 12
 """Values of a column that are listed even without room for those of all columns, because a request may mean one."""
 
 _MOST_BLANK_NAMES = 6
+_FEWEST_EMPTY = 3
+"""So many columns without a value share a line."""
+
 _ROW_COLUMNS = 60
 _ROW_CHARACTERS = 1200
 
@@ -122,13 +125,27 @@ class TableText:
         room = budget - sum(map(cost, self._head)) - 10
         tail = self._tail_lines(room // 4)
         room -= sum(map(cost, tail))
-        for lines, left_out in ((self._full, ""), (self._brief, "values and formats of columns")):
+        for columns, left_out in ((self._full, ""), (self._brief, "values and formats of columns")):
+            lines = self._with_empty_in_one(columns)
             used = sum(map(cost, lines))
             if used <= room:
                 rows, rows_left_out = self._fitting_rows(min(room - used, int(budget * ROWS_SHARE)))
                 omitted = tuple(text for text in (left_out, rows_left_out) if text)
                 return Rendered("\n".join([*self._head, *lines, *tail, *rows]), omitted)
         return self._narrow(room, tail)
+
+    def _with_empty_in_one(self, lines: Sequence[str]) -> list[str]:
+        """The lines of the columns, with one for all that have no value."""
+        columns = self._view.profile.detailed
+        empty = (
+            []
+            if self._share == "schema"
+            else [at for at, one in enumerate(columns) if one.rows and one.nulls == one.rows]
+        )
+        if len(empty) < _FEWEST_EMPTY:
+            return list(lines)
+        told = f"all missing: {', '.join(self._bare[at] for at in empty)}"
+        return [*(line for at, line in enumerate(lines) if at not in empty), told]
 
     def _narrow(self, room: int, tail: list[str]) -> Rendered:
         """The mentioned columns, statistics of the first other columns, as many names as fit, then counts."""
@@ -375,10 +392,22 @@ def _rows(count: int, one: str, several: str) -> str:
 
 def _counted(start: str, quote: Callable[[str], str], ranked: Sequence[tuple[str, int]]) -> str:
     """Values with their counts; of many values, only the counts of the first and the last."""
+    if len(ranked) > _COUNTED and (ends := _ends_of_run([text for text, _ in ranked])):
+        counts = sorted({count for _, count in ranked})
+        each = f"×{counts[0]}" if len(counts) == 1 else f"×{counts[0]} to ×{counts[-1]}"
+        return f"{start} {quote(ends[0])}, {quote(ends[1])} and all whole numbers between, each {each}"
     if len(ranked) <= _COUNTED:
         return f"{start} " + ", ".join(f"{quote(text)} ×{count}" for text, count in ranked)
     between = f"×{ranked[0][1]}" + (f" to ×{ranked[-1][1]}" if ranked[-1][1] < ranked[0][1] else "")
     return f"{len(ranked)} {start}, {between}: " + ", ".join(quote(text) for text, _ in ranked)
+
+
+def _ends_of_run(texts: Sequence[str]) -> tuple[str, str] | None:
+    """The first and the last of whole numbers that follow each other, such as years."""
+    if not all(re.fullmatch(r"[1-9]\d{0,8}", text) for text in texts):
+        return None
+    numbers = sorted(map(int, texts))
+    return (str(numbers[0]), str(numbers[-1])) if numbers[-1] - numbers[0] == len(numbers) - 1 else None
 
 
 def _few_values(column: ColumnProfile) -> bool:

@@ -60,6 +60,13 @@ _DATE_SHAPES: tuple[tuple[str, tuple[str, ...]], ...] = tuple(
         (r"\d{1,2}/\d{1,2}/\d{4} \d{1,2}:\d{2}", ("%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M")),
         (r"\d{1,2}/\d{1,2}/\d{4} \d{1,2}:\d{2}:\d{2}", ("%d/%m/%Y %H:%M:%S", "%m/%d/%Y %H:%M:%S")),
         (r"\d{1,2}\.\d{1,2}\.\d{4} \d{1,2}:\d{2}(?::\d{2})?", ("%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S")),
+        (r"\d{1,2}/\d{1,2}/\d{2} \d{1,2}:\d{2}", ("%d/%m/%y %H:%M", "%m/%d/%y %H:%M")),
+        (r"\d{1,2}/\d{1,2}/\d{4} \d{1,2}:\d{2} [AaPp][Mm]", ("%d/%m/%Y %I:%M %p", "%m/%d/%Y %I:%M %p")),
+        (r"\d{1,2}/\d{1,2}/\d{4} \d{1,2}:\d{2}:\d{2} [AaPp][Mm]", ("%d/%m/%Y %I:%M:%S %p", "%m/%d/%Y %I:%M:%S %p")),
+        (r"\d{4}-\d{1,2}-\d{1,2} \d{1,2}:\d{2} [AaPp][Mm]", ("%Y-%m-%d %I:%M %p",)),
+        (r"\d{4}-\d{1,2}-\d{1,2} \d{1,2}:\d{2}:\d{2} [AaPp][Mm]", ("%Y-%m-%d %I:%M:%S %p",)),
+        (r"\d{1,2}-\d{1,2}-\d{2}", ("%d-%m-%y", "%m-%d-%y")),
+        (r"[A-Za-z]{3}\. \d{1,2}, \d{4}", ("%b. %d, %Y",)),
         (r"\d{1,2}-[A-Za-z]{3}-\d{4}", ("%d-%b-%Y",)),
         (r"\d{1,2}-[A-Za-z]{3}-\d{2}", ("%d-%b-%y",)),
         (r"\d{1,2} [A-Za-z]{3,9} \d{4}", ("%d %b %Y", "%d %B %Y")),
@@ -69,6 +76,8 @@ _DATE_SHAPES: tuple[tuple[str, tuple[str, ...]], ...] = tuple(
         (r"[A-Za-z]{3}-\d{2}", ("%b-%y",)),
         (r"\d{1,2}:\d{2}", ("%H:%M",)),
         (r"\d{1,2}:\d{2}:\d{2}", ("%H:%M:%S",)),
+        (r"\d{1,2}:\d{2} [AaPp][Mm]", ("%I:%M %p",)),
+        (r"\d{1,2}:\d{2}[AaPp][Mm]", ("%I:%M%p",)),
     )
 )
 _DATE = re.compile("|".join(f"({shape})" for shape, _ in _DATE_SHAPES))
@@ -101,6 +110,7 @@ _FORMS = (
     (rf"[+-]?[\d.,]*\d\s?(?:{_CODES})|(?:{_CODES})\s?[+-]?\d[\d.,]*", "amounts with a currency code"),
     (rf"[+-]?\d[\d.,]*\s?(?:{_UNITS})", "numbers with a unit behind"),
     (r"\([\d.,]+\)", "negative numbers in parentheses"),
+    (r"\d{4}[- ]?Q[1-4]|Q[1-4][- ]\d{4}", "quarters like 2016-Q1"),
     (r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}", "UUIDs"),
     (r"[^@\s]+@[^@\s]+\.[^@\s]+", "e-mail addresses"),
     (r"https?://\S+", "URLs"),
@@ -156,7 +166,38 @@ def examined(texts: Sequence[str]) -> TextForms:
         if 0 < len(text) <= _REST_CHARACTERS and form_of.get(text) not in names and text not in missing
     )
     rest = next(others, "") if common and _TRUTHS not in names else ""
-    return TextForms((*phrases, *_structures(texts), *_flaws(texts, stripped)), rest, tuple(missing[:_WORDS_SHOWN]))
+    several = () if common else _several_labels(stripped)
+    return TextForms(
+        (*phrases, *several, *_structures(texts), *_flaws(texts, stripped)), rest, tuple(missing[:_WORDS_SHOWN])
+    )
+
+
+_SEPARATORS = ("|", ";", ",", "/")
+_LONGEST_LABEL = 30
+_SEVERAL = 0.1
+"""The share of cells that have several labels."""
+
+
+def _several_labels(texts: Counter[str]) -> tuple[str, ...]:
+    """The separator of the labels in a cell, if they come back in other cells: `Rain, Fog` beside `Fog`."""
+    for separator in _SEPARATORS:
+        cells = [text for text in texts if separator in text and not text.startswith(("{", "[", "http"))]
+        count = sum(texts[cell] for cell in cells)
+        if len(cells) < 2 or count < _SEVERAL * texts.total():
+            continue
+        labels = Counter(label for text in texts for label in {part.strip() for part in text.split(separator)} if label)
+        within = [part.strip() for cell in cells for part in cell.split(separator)]
+        are_short = all(0 < len(label) <= _LONGEST_LABEL and not label.isdigit() for label in within)
+        if are_short and sum(labels[label] > 1 for label in within) >= 0.8 * len(within):
+            return (with_share(f"several labels in a cell, separated by {separator!r}", count, texts.total()),)
+    return ()
+
+
+def date_format(phrases: Sequence[str]) -> str:
+    """The format of the dates in a column, if all have the same one; else ""."""
+    dates = [phrase for phrase in phrases if phrase.startswith("dates ")]
+    form = dates[0].removeprefix("dates ").partition(" (")[0] if len(dates) == 1 else ""
+    return form if form.startswith("%") and " or " not in form else ""
 
 
 def settled(columns: Sequence[tuple[str, ...]], of: str = "columns") -> list[tuple[str, ...]]:

@@ -385,7 +385,42 @@ def test_keys_that_overlap_in_part_or_not_at_all_are_pointed_out() -> None:
     assert "20% of its values are found there, 17% of those there are found here, unique there." in text
     stock = pd.DataFrame({"sku": [f"a-{i}" for i in range(9)]})
     text = build_context({"parts": pd.DataFrame({"sku": [f"A{i}" for i in range(9)]}), "stock": stock}).text
-    assert "Same name, no value in common: parts['sku'] → stock['sku']" in text
+    assert "Same name, no value in common: parts['sku'] → stock['sku']" in text and "0%" not in text
+
+
+def test_keys_without_a_match_are_named_where_rows_are_shared_and_they_are_few() -> None:
+    names = [f"Region {number:02}" for number in range(40)]
+    cases, people = (
+        pd.DataFrame({"region": [*names, "Puerto Rico"]}),
+        pd.DataFrame({"region": [*names, "Guam"], "n": 1}),
+    )
+    text = build_context({"cases": cases, "people": people}).text
+    assert "unique there; not found there: 'Puerto Rico'; not found here: 'Guam'." in text
+    for share in ("stats", "schema"):
+        assert "Puerto Rico" not in build_context({"cases": cases, "people": people}, share=share).text
+    many = pd.DataFrame({"region": [*names, *(f"R{number}" for number in range(9))]})
+    assert "R8" not in build_context({"cases": many, "people": people}, max_sample_rows=0).text.split("</data>")[-1]
+    private = cases.replace("Puerto Rico", "mary@example.org")
+    assert "mary@" not in build_context({"cases": private, "people": people}).text
+
+
+def test_keys_that_only_differ_in_zeros_blanks_and_case_are_told() -> None:
+    codes = [f"{number:04}" for number in range(20, 60)]
+    shops = pd.DataFrame({"shop": [code.lstrip("0") for code in codes], "n": 1})
+    text = build_context({"sales": pd.DataFrame({"shop": codes}), "shops": shops}).text
+    assert (
+        "no value in common: sales['shop'] → shops['shop']; 100% would agree without blanks, case and leading zeros."
+        in text
+    )
+
+
+def test_columns_without_a_value_share_a_line_and_years_are_not_listed() -> None:
+    years = pd.DataFrame({"year": [*range(1990, 2010)] * 3, "n": 1.5, "a": None, "b": float("nan"), "c": None})
+    text = build_context({"t": years}, max_sample_rows=0).text
+    assert "all missing: 'a' object, 'b' float64, 'c' object" in text and text.count("all missing") == 1
+    assert "values 1990, 2009 and all whole numbers between, each ×3" in text and "1995" not in text
+    assert build_context({"t": years.drop(columns="c")}).text.count("all missing") == 2
+    assert "all missing" not in build_context({"t": years}, share="schema").text
 
 
 def test_tables_of_the_same_columns_are_parts_to_stack_and_not_to_join() -> None:

@@ -55,6 +55,15 @@ def test_repeated_rows_are_counted() -> None:
     [
         (["2024-01-31", "2024-02-01"], "dates %Y-%m-%d"),
         (["31/01/2024", "01/02/2024"], "dates %d/%m/%Y"),
+        (["1/31/2024 1:05 PM", "2/1/2024 11:30 AM"], "dates %m/%d/%Y %I:%M %p"),
+        (["31/01/2024 01:05:07 pm", "01/02/2024 11:30:00 am"], "dates %d/%m/%Y %I:%M:%S %p"),
+        (["2024-01-31 01:05 PM", "2024-02-01 11:30 AM"], "dates %Y-%m-%d %I:%M %p"),
+        (["11:30 PM", "1:05 am"], "times %I:%M %p"),
+        (["1/31/24 13:05", "2/1/24 0:30"], "dates %m/%d/%y %H:%M"),
+        (["01-31-24", "02-01-24"], "dates %m-%d-%y"),
+        (["Jan. 2, 2015", "Feb. 13, 2016"], "dates %b. %d, %Y"),
+        (["2016-Q1", "2016-Q2"], "quarters like 2016-Q1"),
+        (["Q1 2016", "Q2 2016"], "quarters like 2016-Q1"),
         (["01/31/2024", "02/01/2024"], "dates %m/%d/%Y"),
         (["01/02/2024", "03/04/2024"], "dates %d/%m/%Y or %m/%d/%Y (day and month cannot be told apart)"),
         (["3 Mar 2024", "13 May 2024"], "dates %d %b %Y"),
@@ -120,6 +129,44 @@ def test_forms_of_text_are_named(texts: list[str], phrase: str) -> None:
 )
 def test_what_only_looks_like_a_form_is_none(texts: list[str], misleading: str) -> None:
     assert not any(misleading in phrase for phrase in text_formats(texts))
+
+
+@each(
+    ("texts", "separator"),
+    [
+        (["Rain, Fog", "Fog", "Rain", "Snow, Fog", "Snow"], ","),
+        (["a|b", "b|c", "c", "a"], "|"),
+        (["Drama; Comedy", "Drama", "Comedy; Drama; Crime", "Crime"], ";"),
+    ],
+)
+def test_several_labels_in_a_cell_are_told_with_their_separator(texts: list[str], separator: str) -> None:
+    assert any(f"several labels in a cell, separated by {separator!r}" in phrase for phrase in text_formats(texts))
+
+
+@each(
+    "texts",
+    [
+        ["Smith, John", "Meyer, Anna", "Brown, Jo"],
+        ["Sales and Marketing", "Sales", "Marketing and Press"],
+        ["1,5", "1,7", "5"],
+        ["24/7", "7/24", "24"],
+        ["https://a.org/b", "https://a.org/c", "https://b.org/c"],
+        ["no", "separator", "here"],
+    ],
+)
+def test_a_sign_between_words_that_do_not_come_back_separates_no_labels(texts: list[str]) -> None:
+    assert not any("several labels" in phrase for phrase in text_formats(texts))
+
+
+def test_dates_that_are_texts_have_a_first_and_a_last_one_and_sequences_their_gaps() -> None:
+    assert column(["31/12/2023", "01/02/2022"]).contents == ("from 2022-02-01 to 2023-12-31",)
+    assert column(["01/02/2022", "03/04/2023"]).contents == ()  # day and month cannot be told apart
+    assert column([2006, 2007, 2008, 2010, 2011, 2012]).contents == ("a gap: no 2009",)
+    months = ["2023-01", "2023-02", "2023-04", "2023-05", "2023-06", "2023-07"]
+    assert column(months).contents == ("from 2023-01-01 to 2023-07-01", "a gap: no 2023-03")
+    assert column(months[2:]).contents == ("from 2023-04-01 to 2023-07-01",)
+    assert column([1900, 1950, 2000, 2010, 2020, 2021]).contents == ()
+    assert column([1, 2, 3, 5, 6, 7]).contents == ()
 
 
 def test_formats_are_judged_from_the_whole_column_and_mixtures_have_their_shares() -> None:

@@ -64,10 +64,12 @@ _SPEAKS: Mapping[str, re.Pattern[str]] = {
 }
 """What a sentence says that speaks of a loss."""
 
-_OF_ITS_NAMES = _any_of(
-    r"missing|without|lack|left out|dropped|excluded|ignored|skipped|(?:are|is) (?:not )?in\b|not in\b|no |"
-    r"known|listed|empty|null|nan\b|has (?:a|an)\b|not available"
-)
+_LEFT_OUT = r"missing|without|lack|left out|dropped|excluded|ignored|skipped|empty|null|nan\b|not available"
+_OF_ITS_NAMES: Mapping[str, re.Pattern[str]] = {
+    "parse": _any_of(_LEFT_OUT),
+    "missing": _any_of(rf"{_LEFT_OUT}|known|has (?:a|an)\b|no "),
+    "join": _any_of(rf"{_LEFT_OUT}|known|listed|(?:are|is) (?:not )?in\b|not in\b|no "),
+}
 """The same, if it also names a column, a table or a value."""
 
 
@@ -140,7 +142,8 @@ def _speaks(sentence: str, found: _Found) -> bool:
     named = any(
         {name.casefold(), name.casefold().removesuffix("s"), f"{name.casefold()}s"} & words for name in found.about
     )
-    return found.kind in ("parse", "join", "missing") and named and _OF_ITS_NAMES.search(sentence) is not None
+    of_names = _OF_ITS_NAMES.get(found.kind)
+    return named and of_names is not None and of_names.search(sentence) is not None
 
 
 # What was noted

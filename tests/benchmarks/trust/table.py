@@ -10,7 +10,7 @@ from typing import Literal, get_args
 from tests.benchmarks.trust.run_script import CHANGES, LAYERS, Outcome, ScriptedRun, Tests
 from tests.benchmarks.trust.task import Task
 
-Kind = Literal["right", "wrong", "pair", "against", "other", "cheat"]
+Kind = Literal["right", "wrong", "pair", "against", "other", "cheat", "shared"]
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Row:
         family: of the task.
         kind: `right`: a right function alone; `wrong`: a wrong one; `pair`: two right ones; `against`: a right one and
             a wrong second solution; `other`: a right one and another reading of the request; `cheat`: one that tries
-            to look right where it is tested.
+            to look right where it is tested; `shared`: a wrong one, whose mistake the second solution makes too.
         label: of the solution.
         run_script: the generation.
     """
@@ -67,6 +67,8 @@ def rows_of(family: str, task: Task) -> Iterator[Row]:
     yield Row(family, "against", "right, wrong", ScriptedRun(task, task.right, "strong", wrong))
     for line, change in task.other.items():
         yield Row(family, "other", line, ScriptedRun(task, task.right, "strong", change, line))
+    for label in task.shared:
+        yield Row(family, "shared", label, ScriptedRun(task, task.wrong[label], "weak", task.wrong[label]))
     for label, change in task.cheats.items():
         for tests, with_second in CHEATED:
             yield Row(family, "cheat", label, ScriptedRun(task, change, tests, task.same if with_second else None))
@@ -102,7 +104,7 @@ def _of(done: Sequence[tuple[Row, Outcome]], kind: Kind) -> list[tuple[Row, Outc
 
 
 def _accepted(done: Sequence[tuple[Row, Outcome]]) -> Iterator[str]:
-    right = [outcome for row, outcome in done if row.kind not in ("wrong", "cheat")]
+    right = [outcome for row, outcome in done if row.kind not in ("wrong", "cheat", "shared")]
     yield f"right functions accepted         {_share(sum(outcome.accepted for outcome in right), len(right))}"
     for kind, words, count in (
         ("against", "kept beside a wrong second      ", lambda outcome: outcome.accepted),
@@ -120,7 +122,7 @@ def _seen(done: Sequence[tuple[Row, Outcome]]) -> Iterator[str]:
     leave out changes.
     """
     yield f"{'seen by':34}{''.join(f'{layer:>10}' for layer in LAYERS)}  doubted / marked"
-    for kind in ("wrong", "right", "pair", "cheat"):
+    for kind in ("wrong", "right", "pair", "cheat", "shared"):
         for setting in SETTINGS:
             found = [outcome for row, outcome in _of(done, kind) if row.setting == setting]
             if found:
@@ -160,9 +162,11 @@ def _missed(done: Sequence[tuple[Row, Outcome]]) -> Iterator[str]:
             and row.setting in (("types", False), ("weak", False), ("derived", False), ("strong", True))
         ):
             yield f"green and wrong ({tests} tests, second {'on' if with_second else 'off'}): {where}"
+        elif row.kind == "shared" and not outcome.is_doubted:
+            yield f"a shared mistake that is not said: {where}"
         elif row.kind == "cheat" and outcome.is_plainly_green:
             yield f"a cheat that is green ({tests} tests, second {'on' if with_second else 'off'}): {where}"
-        elif row.kind not in ("wrong", "cheat") and not outcome.accepted:
+        elif row.kind not in ("wrong", "cheat", "shared") and not outcome.accepted:
             yield f"right and refused: {where}: {outcome.error or sorted(outcome.seen_by)}"
         elif row.kind in ("right", "pair") and outcome.is_doubted:
             yield f"false alarm of {', '.join(sorted(outcome.seen_by - {CHANGES}))}: {where}"

@@ -41,6 +41,7 @@ class Task(TaskWords):
         strong: the tests that a careful tester would add.
         other: other readings of the request, by a line that could stand in it.
         cheats: functions that try to look right where they are tested, by where they are wrong.
+        shared: the mistakes that the second solution and the tests may share.
         edge: small tables on which a mistake shows, if it does not on the sample or the new rows, as source.
     """
 
@@ -54,6 +55,7 @@ class Task(TaskWords):
     strong: Mapping[str, str]
     other: Mapping[str, Change] = field(default_factory=dict)
     cheats: Mapping[str, Change] = field(default_factory=dict)
+    shared: tuple[str, ...] = ()
     edge: str = ""
 
     @property

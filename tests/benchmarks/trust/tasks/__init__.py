@@ -17,6 +17,7 @@ from tests.benchmarks.trust.tasks import (
     ranks,
     series,
     shapes,
+    shared,
     texts,
 )
 
@@ -37,6 +38,7 @@ AFTER: Mapping[str, tuple[Task, ...]] = {
     "flows": flows.TASKS,
     "money": money.TASKS,
     "checks": checks.TASKS,
+    "shared": shared.TASKS,
 }
 """The families that were kept back until then: nothing in the loop was made with them in view."""
 
