@@ -39,9 +39,10 @@ from autocoder_jupyter.engine.evidence.code_numbers import (
 )
 from autocoder_jupyter.engine.evidence.conditions import _below, reads
 from autocoder_jupyter.engine.evidence.examiner import is_general, raised_in
+from autocoder_jupyter.engine.evidence.losses import losses, never_read
 from autocoder_jupyter.engine.evidence.mutants import LONGEST_CODE, mutants, row_count_mutants
 from autocoder_jupyter.engine.evidence.plants import words_in
-from autocoder_jupyter.engine.evidence.row_steps import instrumented
+from autocoder_jupyter.engine.evidence.row_steps import Place, instrumented
 from autocoder_jupyter.engine.evidence.second_writer import askable, read_second
 from autocoder_jupyter.engine.evidence.solution_worker import SolutionStopped
 from autocoder_jupyter.engine.evidence.ways import watched, way_of
@@ -128,6 +129,7 @@ def _examined(text: str, _: Path) -> object:
         row_count_mutants(part),
         instrumented(text),
         instrumented(part),
+        list(never_read(text)),
         _below(Program(text, (), ()), "pass"),
     )
 
@@ -137,6 +139,11 @@ def _way_of(text: str) -> object:
         return way_of(text)
     except SolutionStopped as error:
         raise ValueError(str(error)) from None
+
+
+def _losses(text: str) -> object:
+    found = {"notes": json.loads(text), "aggregated": 0, "filtered": 0}
+    return losses(found, [Place(1, "==", of="a")], "def run(a): return a", ["A sentence."], [], {}, str)
 
 
 def _sources(*names: str) -> dict[str, Input]:
@@ -759,6 +766,7 @@ READERS: dict[str, Reader] = {
             "brackets of brackets": lambda: f"x = a{'[b > 1]' * 1_900}\n",
         },
         (
+            "engine.evidence.losses:never_read",
             "engine.evidence.row_steps:instrumented",
             "engine.evidence.row_steps:_parsed",
             "engine.evidence.mutants:mutants",
@@ -788,6 +796,15 @@ READERS: dict[str, Reader] = {
     ),
     "results of probes": Reader(
         lambda text, _: DescribedValue.read(reply_of(text)), _json(), ("engine.probes:reply_of",)
+    ),
+    "what a run has lost": Reader(
+        lambda text, _: _losses(text),
+        {
+            "words": lambda: json.dumps([["words", 0, True, "a", ["b" * 60], 1, [["b," * 30, 1, True]] * 100]] * 100),
+            "texts": lambda: json.dumps([["parse", 0, True, 9, 9, [f"{n}/{n}/20{n:02}" for n in range(100)]]] * 100),
+            "dates": lambda: json.dumps([["gap", 0, "diff", 1, "9" * 64, "9" * 64, 1]] * 100),
+        },
+        (),
     ),
     "outcomes of conditions": Reader(lambda text, _: _way_of(text), _json(), ("engine.evidence.ways:way_of",)),
     "columns that code reads": Reader(

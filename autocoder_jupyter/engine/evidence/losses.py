@@ -74,7 +74,7 @@ _OF_ITS_NAMES: Mapping[str, re.Pattern[str]] = {
 
 
 @dataclass(frozen=True)
-class _Found:
+class _FoundLoss:
     """A loss.
 
     Args:
@@ -121,7 +121,7 @@ def losses(
         notes = _Notes.of(found, places)
     except (_NotANote, KeyError, TypeError, ValueError, IndexError):
         return ()
-    reading = _Reading(notes, code, request, tables)
+    reading = _LossReading(notes, code, request, tables)
     by_words = dict[tuple[str, str], Loss]()
     spoken = [*assumptions, *(one for text in request for one in re.split(r"(?<=[.;!?])\s+|\n", text))]
     for one in reading.found():
@@ -134,7 +134,7 @@ def losses(
     return tuple(sorted(by_words.values(), key=lambda loss: not loss.asks)[:MOST_LOSSES])
 
 
-def _speaks(sentence: str, found: _Found) -> bool:
+def _speaks(sentence: str, found: _FoundLoss) -> bool:
     """Whether a sentence speaks of a loss."""
     if _SPEAKS[found.kind].search(sentence):
         return True
@@ -233,18 +233,28 @@ _SHAPES: Mapping[str, tuple[Callable[[Any], Any], ...]] = {
 # What it means
 
 
-class _Reading:
+def never_read(code: str) -> Iterator[tuple[int, str]]:
+    """Inputs that the function has and does not use, with the line of its head."""
+    for node in parse(code).body:
+        if isinstance(node, ast.FunctionDef) and node.name == FUNCTION:
+            read = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+            arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+            yield from ((node.lineno, one.arg) for one in arguments if not {one.arg, "locals"} & read)
+
+
+class _LossReading:
     def __init__(self, notes: _Notes, code: str, request: Sequence[str], tables: Mapping[str, Any]) -> None:
         self._notes, self._code, self._request = notes, code, "\n".join(request)
         self._tables = {name: one for name, one in tables.items() if isinstance(one, pd.DataFrame | pd.Series)}
         self._fills = _FILLS.search(code) is not None
         self._looks_for_gaps = any(kind == "looked" for kind, _, _ in notes.notes)
 
-    def found(self) -> Iterator[_Found]:
+    def found(self) -> Iterator[_FoundLoss]:
         """All losses."""
-        yield from self._never_read()
+        for line, name in never_read(self._code):
+            yield _FoundLoss("input", Place(line, ""), f"{name} is never read", "", (name,))
         yield from self._of_parses([(place, values) for kind, place, values in self._notes.notes if kind == "parse"])
-        of_kinds: Mapping[str, Callable[..., Iterator[_Found]]] = {
+        of_kinds: Mapping[str, Callable[..., Iterator[_FoundLoss]]] = {
             "words": self._of_words,
             "case": self._of_case,
             "dropna": self._of_dropna,
@@ -254,7 +264,7 @@ class _Reading:
             "gap": self._of_gap,
             "means": self._of_means,
         }
-        of_joins: Mapping[str, Callable[..., Iterator[_Found]]] = {"map": self._of_map, "join": self._of_join}
+        of_joins: Mapping[str, Callable[..., Iterator[_FoundLoss]]] = {"map": self._of_map, "join": self._of_join}
         for number, (kind, place, values) in enumerate(self._notes.notes):
             if kind in of_kinds:
                 yield from of_kinds[kind](place, *values)
@@ -262,19 +272,9 @@ class _Reading:
                 is_aggregated, is_filtered = number < self._notes.aggregated, number < self._notes.filtered
                 yield from of_joins[kind](place, *values, is_aggregated=is_aggregated, is_filtered=is_filtered)
 
-    def _never_read(self) -> Iterator[_Found]:
-        """Inputs that the function has, and does not use."""
-        for node in ast.walk(parse(self._code)):
-            if isinstance(node, ast.FunctionDef) and node.name == FUNCTION:
-                read = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
-                arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-                for one in arguments if "locals" not in read else ():
-                    if one.arg not in read:
-                        yield _Found("input", Place(node.lineno, ""), f"{one.arg} is never read", "", (one.arg,))
-
     # Values
 
-    def _of_parses(self, parses: Sequence[tuple[Place, tuple[Any, ...]]]) -> Iterator[_Found]:
+    def _of_parses(self, parses: Sequence[tuple[Place, tuple[Any, ...]]]) -> Iterator[_FoundLoss]:
         """Values that no conversion of a column reads."""
         by_column = dict[str, list[tuple[Place, tuple[Any, ...]]]]()
         for place, values in parses:
@@ -291,7 +291,7 @@ class _Reading:
             others = len(texts) - len(words)
             though = f", though they are {readable[0].partition(' (')[0]}" if readable and others else ""
             called = column or ("dates" if is_date else "numbers")
-            yield _Found(
+            yield _FoundLoss(
                 "parse",
                 place,
                 f"{called}: {lost:,} of {of:,} values are not read{though}",
@@ -308,7 +308,7 @@ class _Reading:
         words: list[str],
         taken: int,
         others: list[tuple[str, int, bool]],
-    ) -> Iterator[_Found]:
+    ) -> Iterator[_FoundLoss]:
         """Values that are not compared, but are spelled otherwise, or have the word as one of several."""
         others = [one for one in others if not any(quoted in self._code for quoted in (repr(one[0]), f'"{one[0]}"'))]
         folded = {word.strip().casefold(): word for word in words}
@@ -319,7 +319,7 @@ class _Reading:
         if spelled:
             rows = sum(count for _, count, _ in spelled)
             about = f"{start} {'does not take' if is_equal else 'keeps'} {rows:,} rows with another spelling"
-            yield _Found("words", place, about, _named([repr(value) for value, _, _ in spelled]), (column,))
+            yield _FoundLoss("words", place, about, _named([repr(value) for value, _, _ in spelled]), (column,))
         if not is_equal or not taken or len(words) > 1:
             return
         word = words[0].strip()
@@ -331,15 +331,15 @@ class _Reading:
         is_many = len(within) >= FEW_OTHERS and 10 * rows >= taken and is_common
         about = f"{start} takes {taken:,} rows; {rows:,} more contain it"
         asks = is_many or any(is_list for _, _, is_list in within)
-        yield _Found("words", place, about, _named([value for value, _, _ in within]), (column,), asks=asks)
+        yield _FoundLoss("words", place, about, _named([value for value, _, _ in within]), (column,), asks=asks)
 
     def _of_case(
         self, place: Place, pattern: str, taken: int, more: int, others: list[tuple[str, int]]
-    ) -> Iterator[_Found]:
+    ) -> Iterator[_FoundLoss]:
         if more:
             of = f"{place.of or 'the column'} contains {pattern!r} in {taken:,} rows"
             words = f"{of}; {more:,} more have it in other letters"
-            yield _Found("words", place, words, _named([value for value, _ in others]), (place.of,), asks=taken > 0)
+            yield _FoundLoss("words", place, words, _named([value for value, _ in others]), (place.of,), asks=taken > 0)
 
     def _of_map(
         self,
@@ -352,47 +352,51 @@ class _Reading:
         *,
         is_aggregated: bool,
         is_filtered: bool,
-    ) -> Iterator[_Found]:
+    ) -> Iterator[_FoundLoss]:
         """Values without an entry, whose rows a later aggregation leaves out."""
         if lost:
             of_values = f"{missed:,} of {different:,} values of {place.of or 'a column'}"
             words = f"{of_values} have no entry in the map ({lost:,} of {of:,} rows)"
             asks = is_aggregated and not is_filtered and not self._fills and missed < different
-            yield _Found("join", place, words, _named([repr(name) for name in names]), (place.of,), asks=asks)
+            yield _FoundLoss("join", place, words, _named([repr(name) for name in names]), (place.of,), asks=asks)
 
     # Rows
 
-    def _of_dropna(self, place: Place, rows: int, gone: int, alone: list[tuple[str, int]]) -> Iterator[_Found]:
+    def _of_dropna(self, place: Place, rows: int, gone: int, alone: list[tuple[str, int]]) -> Iterator[_FoundLoss]:
         unused = [(name, count) for name, count in alone if count and not _is_in(self._code, name)]
         if gone and unused:
             count = sum(count for _, count in unused)
             names = " or ".join(name for name, _ in unused[:3])
             of = f"dropna leaves out {gone:,} of {rows:,} rows"
             words = f"{of}, {count:,} of them only because of {names}, which is not used"
-            yield _Found("missing", place, words, "", tuple(name for name, _ in unused))
+            yield _FoundLoss("missing", place, words, "", tuple(name for name, _ in unused))
 
-    def _of_repeated(self, place: Place, rows: int, gone: int, columns: list[str]) -> Iterator[_Found]:
+    def _of_repeated(self, place: Place, rows: int, gone: int, columns: list[str]) -> Iterator[_FoundLoss]:
         whole = any(
             set(map(str, table.columns)) <= set(columns)
             for table in self._tables.values()
             if isinstance(table, pd.DataFrame)
         )
         if gone and whole:
-            yield _Found("repeated", place, f"drop_duplicates leaves out {gone:,} of {rows:,} rows that are repeated")
+            yield _FoundLoss(
+                "repeated", place, f"drop_duplicates leaves out {gone:,} of {rows:,} rows that are repeated"
+            )
 
-    def _of_keys(self, place: Place, rows: int, missing: int) -> Iterator[_Found]:
+    def _of_keys(self, place: Place, rows: int, missing: int) -> Iterator[_FoundLoss]:
         """Rows without a group, where the data themselves lack the key."""
         label = place.labels[0] if len(place.labels) == 1 else ""
         given = [table[label] for table in self._tables.values() if isinstance(table, pd.DataFrame) and label in table]
         if missing > MANY * rows and any(pd.Series(column).isna().mean() > MANY for column in given):
-            yield _Found(
+            yield _FoundLoss(
                 "missing", place, f"{missing:,} of {rows:,} rows have no {label}, and are in no group", "", (label,)
             )
 
-    def _of_reindex(self, place: Place, is_otherwise: bool, of: int, lost: int, names: list[str]) -> Iterator[_Found]:
+    def _of_reindex(
+        self, place: Place, is_otherwise: bool, of: int, lost: int, names: list[str]
+    ) -> Iterator[_FoundLoss]:
         """Labels that are written otherwise. With the labels of another table, those that are left out are meant."""
         if lost and is_otherwise:
-            yield _Found("labels", place, f"reindex leaves out {lost:,} of {of:,} labels", _named(names))
+            yield _FoundLoss("labels", place, f"reindex leaves out {lost:,} of {of:,} labels", _named(names))
 
     def _of_join(
         self,
@@ -409,14 +413,14 @@ class _Reading:
         *,
         is_aggregated: bool,
         is_filtered: bool,
-    ) -> Iterator[_Found]:
+    ) -> Iterator[_FoundLoss]:
         """Keys without a match whose rows are lost, and rows that are multiplied because both tables repeat a key."""
         tables = (*place.tables, "", "")[:2]
         names = [table or side for table, side in zip(tables, ("the left table", "the right table"), strict=True)]
         about = (key, *tables)
         if alike:
             of = f"{left[2]:,} of {left[1]:,} values of {key} in {names[0]} have no match in {names[1]}"
-            yield _Found("join", place, f"{of}; {alike:,} differ only in blanks, case or leading zeros", "", about)
+            yield _FoundLoss("join", place, f"{of}; {alike:,} differ only in blanks, case or leading zeros", "", about)
         sides = (
             (left, lone_left, names[1], how in ("inner", "right")),
             (right, lone_right, names[0], how in ("inner", "left")),
@@ -431,24 +435,26 @@ class _Reading:
             have = "has" if missed == 1 else "have"
             of = f"{missed:,} of {keys:,} values of {key} in {names[number]} {have} no match in {other}"
             words = f"{of} ({lost_rows:,} of {rows:,} rows)"
-            yield _Found("join", place, words, _named(lone), about, asks=asks)
+            yield _FoundLoss("join", place, words, _named(lone), about, asks=asks)
         if not left[4] and not right[4] and after > max(left[0], right[0]) and not is_itself:
             words = f"{names[1]} has several rows for one {key}: the join makes {left[0]:,} rows into {after:,}"
-            yield _Found("fan", place, words, "", about, asks=not is_filtered)
+            yield _FoundLoss("fan", place, words, "", about, asks=not is_filtered)
 
     # Sequences and means
 
-    def _of_gap(self, place: Place, method: str, missing: int, before: str, after: str, first: int) -> Iterator[_Found]:
+    def _of_gap(
+        self, place: Place, method: str, missing: int, before: str, after: str, first: int
+    ) -> Iterator[_FoundLoss]:
         year = f"{int(before) + 1} is" if first == 1 and re.fullmatch(r"\d{4}", before) else ""
         inside = year or f"{first:,} {'is' if first == 1 else 'are'}"
         if self._looks_for_gaps:
             return
         words = f"{method} takes the row before as the period before, but the sequence lacks {missing:,}"
-        yield _Found("gap", place, words, f": {inside} missing between {before} and {after}")
+        yield _FoundLoss("gap", place, words, f": {inside} missing between {before} and {after}")
 
-    def _of_means(self, place: Place, groups: int, smallest: int, largest: int) -> Iterator[_Found]:
+    def _of_means(self, place: Place, groups: int, smallest: int, largest: int) -> Iterator[_FoundLoss]:
         words = f"a mean of {groups:,} means, of groups of {smallest:,} to {largest:,} rows, which count the same"
-        yield _Found("means", place, words)
+        yield _FoundLoss("means", place, words)
 
 
 _MISSING = frozenset(

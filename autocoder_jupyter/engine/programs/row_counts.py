@@ -190,12 +190,14 @@ class Follower:
         """`owner[key]`."""
         value = owner[key]
         self._noting(self._note_item, place, owner, key, value)
-        self._note_losses("item", owner, key, value)
+        if self.losses is not None:
+            self._note_losses(self.losses.item, owner, key, value)
         return value
 
     def compared(self, place: int, owner: Any, is_equal: bool, word: Any, /) -> Any:
         """`owner == word` or `owner != word`."""
-        self._note_losses("compared", place, owner, is_equal, [word])
+        if self.losses is not None:
+            self._note_losses(self.losses.compared, place, owner, is_equal, [word])
         return owner == word if is_equal else owner != word
 
     def every(self, place: int, /, *parts: Any) -> Any:
@@ -249,12 +251,11 @@ class Follower:
 
     # Notes
 
-    def _note_losses(self, what: str, *given: Any) -> None:
-        if self.losses is not None:
-            try:
-                getattr(self.losses, what)(*given)
-            except Exception:  # what cannot be noted must not be an error of the function
-                self.losses = None
+    def _note_losses(self, note: Callable[..., None], *given: Any) -> None:
+        try:
+            note(*given)
+        except Exception:  # what cannot be noted must not be an error of the function
+            self.losses = None
 
     def _noting(self, note: Callable[..., None], *given: Any) -> None:
         if not self.is_lost:
@@ -390,7 +391,8 @@ class Follower:
             self._noting(self._note_of_pandas, place, name, given, named, value)
         elif type(owner) is not TEXTS:
             self._noting(self._note_of_groups, place, owner, name, given, value)
-        self._note_losses("called", place, owner, name, given, named, value)
+        if self.losses is not None:
+            self._note_losses(self.losses.called, place, owner, name, given, named, value)
         return value
 
     def _note_call(
