@@ -28,6 +28,7 @@ from autocoder_jupyter.version import VERSION
 
 if TYPE_CHECKING:
     from autocoder_jupyter.engine.start import Draft
+    from autocoder_jupyter.models.silence import Silence
 
 
 # OpenTelemetry spans
@@ -89,6 +90,7 @@ async def generate_report(
     ask: Ask | None = None,
     draft: Draft | None = None,
     offer: Callable[[Report | None], object] | None = None,
+    silence: Silence | None = None,
 ) -> Report:
     """Run the engine. A cancel stops the model's answer and kills the sandbox.
 
@@ -141,6 +143,7 @@ async def generate_report(
         second_model=_second_model(config, lambda second: ReplayingModel(client(second), journal, config.cache)),
         ask=ask or without_answers,
         offer=offer or without_offer,
+        silence=silence,
     )
     writers = _engine(config).writers(reached(config, config.model))
     report = await engine.generate(request, config, services, writers, draft)

@@ -32,6 +32,7 @@ from autocoder_jupyter.errors import AutocodeError, BudgetSpent, InvalidRequest,
 from autocoder_jupyter.kinds.paths import local_path
 from autocoder_jupyter.models.offers import offer_others
 from autocoder_jupyter.models.protocol import SILENT, ConfiguredModel, Listener, ModelConfig, Question, question_key
+from autocoder_jupyter.models.silence import Silence
 from autocoder_jupyter.run.code_run import Block, CodeRun, ToolCall
 from autocoder_jupyter.run.events import Emit, EndState, Finished, LoadingClient, Noticed, WaitsForRun
 from autocoder_jupyter.run.tracker import RunTracker
@@ -343,13 +344,16 @@ class CodeModeAgent:
         content = "\n\n".join(filter(None, [check.text("message", message), self.described(tables)]))
         return CodeQuestion((*messages, {"role": "user", "content": content}), tables)
 
-    async def answer(self, asked: CodeQuestion, tracker: RunTracker[CodeRun], root: Path) -> AgentResult:
+    async def answer(
+        self, asked: CodeQuestion, tracker: RunTracker[CodeRun], root: Path, silence: Silence | None = None
+    ) -> AgentResult:
         """The answer, for a caller on the background loop that keeps the record of the run and finishes it.
 
         Args:
             asked: the question.
             tracker: keeps the record of the run.
             root: the `.autocode` folder.
+            silence: watches for questions without an answer.
         """
         messages, tables = list(asked.messages), asked.tables
         memory = self._memories.setdefault(root, Memory())
@@ -388,6 +392,7 @@ class CodeModeAgent:
             shown=shown,
             rules=self._rules,
             tracker=tracker,
+            silence=silence or Silence(tracker),
         )
         transcript = Transcript(messages)
 

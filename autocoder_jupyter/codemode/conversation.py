@@ -19,7 +19,8 @@ from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, InvalidRequest
 from autocoder_jupyter.models.faults import exchange_of, stopped
-from autocoder_jupyter.models.protocol import ConfiguredModel, Listener, Meter, Question, SummingMeter
+from autocoder_jupyter.models.protocol import ConfiguredModel, Listener, Question, SummingMeter
+from autocoder_jupyter.models.silence import Silence
 from autocoder_jupyter.prompts import prompt
 from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.run.events import CodeEnded, CodeStarted, Retrying, TextStreamed, TokensUsed, TurnBegun
@@ -195,7 +196,9 @@ class CodeConversation:
         shown: Shown,
         rules: Rules,
         tracker: RunTracker[CodeRun],
+        silence: Silence,
     ) -> None:
+        self._silence = silence
         self._system = system
         self._model = model
         self._budget = budget
@@ -265,11 +268,11 @@ class CodeConversation:
 
     # The model
 
-    def _listener(self, turn: int, meter: Meter) -> Listener:
+    def _listener(self) -> Listener:
         return Listener(
             lambda text: self._tracker(TextStreamed("tools", text)),
             lambda reason, seconds: self._tracker(Retrying("tools", reason, seconds)),
-            meter,
+            self._budget,
         )
 
     async def _asked(self, transcript: Transcript) -> tuple[str, bool]:
@@ -278,15 +281,19 @@ class CodeConversation:
         turn = transcript.turns
         self._tracker(TurnBegun(turn, self._rules.max_turns))
         question = Question("codemode", ({"role": "system", "content": self._system}, *transcript.messages))
-        tab, began = SummingMeter(self._budget), time.monotonic()
-        try:
-            exchange = await self._model.ask(question, self._listener(turn, tab))
-        except BaseException as error:  # also a cancel: the tokens that arrived are paid for
-            if (cut := exchange_of(error)) is not None:
-                self._note(transcript, cut)
-            elif tab.spent != Usage():
-                self._note(transcript, stopped(question, self._model.config, tab.spent, time.monotonic() - began))
-            raise
+
+        async def asked(listener: Listener) -> Exchange:
+            tab, began = SummingMeter(listener.meter), time.monotonic()
+            try:
+                return await self._model.ask(question, replace(listener, meter=tab))
+            except BaseException as error:  # also a cancel: the tokens that arrived are paid for
+                if (cut := exchange_of(error)) is not None:
+                    self._note(transcript, cut)
+                elif tab.spent != Usage():
+                    self._note(transcript, stopped(question, self._model.config, tab.spent, time.monotonic() - began))
+                raise
+
+        exchange = await self._silence.follow("tools", self._listener(), asked)
         self._note(transcript, exchange)
         _add(transcript, "assistant", exchange.answer)
         if exchange.replayed and not self._journal.is_known(block_key(transcript.messages)):

@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.display.calls import call_line
+from autocoder_jupyter.display.parts import no_answer
 from autocoder_jupyter.display.verified import OFFER, can_be_checked
 from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.run.of_report import open_questions
 from autocoder_jupyter.settings.config import RECORDS
 from autocoder_jupyter.untrusted.visible import visible
-from autocoder_jupyter.view.document import Beside, Row, Span, line
+from autocoder_jupyter.view.document import Beside, Button, Row, Span, line
 from autocoder_jupyter.view.markup import element, escape, html_widget
 
 if TYPE_CHECKING:
@@ -68,6 +69,10 @@ def _asks_model(state: _State) -> bool:
     return state.asks_model
 
 
+def _is_silent(state: _State) -> bool:
+    return bool(state.silent)
+
+
 def _asks(state: _State) -> bool:
     return isinstance(state, FunctionRun) and state.phase == "ready" and bool(open_questions(state))
 
@@ -97,6 +102,9 @@ ACTIONS = (
     Action("approve", lambda state: bool(state.approval)),
     Action("decline", lambda state: bool(state.approval)),
     Action("keep", _asks),
+    Action("silent-wait", _is_silent),
+    Action("silent-again", _is_silent),
+    Action("silent-model", _is_silent),
     Action("call", _can_be_called, "Run"),
     Action("insert-call", _can_be_called, "Insert call"),
     Action("retry", _finished, "Retry", _not_ready),
@@ -172,6 +180,25 @@ def model_row(state: _State) -> Row:
     ]
     setup = line(Span("%autocode setup", "code"), Span("asks for model and key, and tries them", "muted"))
     return Row("Which model", (*named, setup), prefix="", kind=WORDS)
+
+
+SILENT_ANSWERS = {"wait": "Wait", "again": "Try again", "model": "Another model"}
+"""The answers to a silent model, as they are typed and on their buttons."""
+
+
+def silent_row(state: _State) -> Row:
+    """That the model says nothing, and what can be done about it; empty if it does not."""
+    if not state.silent:
+        return Row("No answer", ())
+    buttons = (Button(label, "autocode-do", f"silent-{word}") for word, label in SILENT_ANSWERS.items())
+    *others, last = SILENT_ANSWERS
+    typed = line(f"Write %autocode reply {state.name} {', '.join(others)} or {last}.")
+    return Row(
+        "No answer",
+        (line(Span(no_answer(state), "warn"), *buttons), Row("", (typed,), kind=WORDS)),
+        prefix="",
+        refines=state.name,
+    )
 
 
 def next_steps(state: FunctionRun) -> Row:

@@ -10,7 +10,15 @@ from __future__ import annotations
 from collections.abc import Set
 
 from autocoder_jupyter.display import folds, parts
-from autocoder_jupyter.display.actions import ASKED, WORDS, approval_row, model_row, next_steps, question_lines
+from autocoder_jupyter.display.actions import (
+    ASKED,
+    WORDS,
+    approval_row,
+    model_row,
+    next_steps,
+    question_lines,
+    silent_row,
+)
 from autocoder_jupyter.display.folds import folded_sections, shorter_forms
 from autocoder_jupyter.display.outputs import output_blocks
 from autocoder_jupyter.display.parts import PHASE_TITLES, PHASE_TONES, WHICH_MODEL, change_blocks, reason_of, waits_for
@@ -66,7 +74,7 @@ def card(state: FunctionRun) -> Document:
         is_under_way=not state.finished,
         last_step=f"last step at {clock(state.log[-1].at)}" if state.log and not state.finished else "",
         marks=_stages(state),
-        status=(*_waits(state), *_beside(state)),
+        status=(*_waits(state), *filter(None, (parts.no_answer(state),)), *_beside(state)),
         sections=(Section("", rows(state), folded=False), *folded_sections(state, evidence)),
         shorter=shorter_forms(state, evidence),
     )
@@ -90,6 +98,7 @@ def rows(state: FunctionRun, *, in_full: bool = False) -> tuple[Row, ...]:
         approval_row(state),
         Row("Answers", lines(map(clipped, state.replies)), prefix="answered"),
         Row("Status", lines(_waits(state)), prefix=""),
+        silent_row(state),
         Row("Agent", () if state.finished else folds.agent_blocks(state)),
         Row("Reason", (*_paragraphs(reason), *(() if failed else best)), prefix=""),
         model_row(state),

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from autocoder_jupyter.display.actions import approval_row, model_row
+from autocoder_jupyter.display.actions import approval_row, model_row, silent_row
 from autocoder_jupyter.display.charts import chart_block
 from autocoder_jupyter.display.folds import ASKS, MARKS, RUNS
 from autocoder_jupyter.display.outputs import glimpse_blocks
-from autocoder_jupyter.display.parts import PHASE_TITLES, PHASE_TONES, WHICH_MODEL, reason_of, waits_for
+from autocoder_jupyter.display.parts import PHASE_TITLES, PHASE_TONES, WHICH_MODEL, no_answer, reason_of, waits_for
 from autocoder_jupyter.display.strip import LINES, WAITS, Strip, Tab, newest, strip, window
 from autocoder_jupyter.display.strip import line as window_line
 from autocoder_jupyter.display.strip import lines as window_lines
@@ -64,6 +64,7 @@ def card(state: CodeRun) -> Document:
     )
     below = (
         Row("Status", lines(status), prefix=""),
+        silent_row(state),
         Row("Reason", lines(clipped(reason, 1_000).splitlines()), prefix=""),
         model_row(state),
         Row("Answer", (Drawing(markdown_html(answer), answer),) if answer else (), prefix=""),
@@ -75,7 +76,7 @@ def card(state: CodeRun) -> Document:
         "warn" if state.asks_model else PHASE_TONES[state.phase],
         facts=tuple(_facts(state)),
         is_under_way=not state.finished,
-        status=status,
+        status=(*status, *filter(None, (no_answer(state),))),
         sections=(
             Section("", above, folded=False),
             Section("Questions", _question_rows(state), folded=False, is_counted=False),
@@ -260,7 +261,7 @@ def _words(state: CodeRun) -> tuple[str, ...]:
         return (WAITS,)
     silent = state.block is None and not state.tail
     waits = waits_for(state, [state.fault] if state.fault else [])
-    return (title(state), *(waits or (("waiting for the model",) if silent else ())))
+    return (title(state), *(waits or ((no_answer(state) or "waiting for the model",) if silent else ())))
 
 
 def _tabs(state: CodeRun) -> list[Tab]:

@@ -182,8 +182,8 @@ def ended_calls(state: Shown) -> dict[str, str]:
 def current_step(state: Shown) -> Hashable:
     """Identifies the step of a run; it changes when a terminal should print a new line."""
     if isinstance(state, CodeRun):
-        return state.phase, state.turn, len(state.blocks)
-    return state.phase, state.stage, state.attempt
+        return state.phase, state.turn, len(state.blocks), state.silent
+    return state.phase, state.stage, state.attempt, state.silent
 
 
 def strip_of(state: Shown) -> strip.Strip:
@@ -247,7 +247,7 @@ def step(state: Shown) -> str:
     if isinstance(state, CodeRun):
         return _code_step(state)
     last = f"{state.log[-1].at:.3f}" if state.log else ""
-    there = (state.plan is not None, state.evidence is not None, bool(state.sent))
+    there = (state.silent, state.plan is not None, state.evidence is not None, bool(state.sent))
     counts = (len(state.log), len(state.outcomes), state.test_count, len(state.solution), len(state.tests))
     agent = (len(state.agent.trace.calls), len(state.agent.under_way), state.agent.trace.turns) if state.agent else ()
     tokens = (state.usage.input_tokens, state.usage.output_tokens)
@@ -276,6 +276,7 @@ def _code_step(state: CodeRun) -> str:
         decided,
         state.fault,
         state.loading,
+        state.silent,
         state.waits,
         len(state.summary),
         bool(state.sent),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from autocoder_jupyter.errors import RAN_OUT_OF_TIME
 from autocoder_jupyter.run.record import Phase, RunRecord
 from autocoder_jupyter.tasks.export import places
+from autocoder_jupyter.types.records import STAGES
 from autocoder_jupyter.view.amounts import counted
 from autocoder_jupyter.view.document import (
     Block,
@@ -66,6 +67,8 @@ PHASE_TITLES: dict[Phase, str] = {
 """The titles of the phases whose title is always the same."""
 
 
+NO_ANSWER = "No answer yet"
+
 WHICH_MODEL = "Which model?"
 """The title of a run whose model could not be asked."""
 
@@ -74,6 +77,12 @@ def waits_for(run: RunRecord, faults: Iterable[str]) -> tuple[str, ...]:
     """What a run waits for: another run, the import of the model client, or the model's service."""
     loading = "Loading the model client; this takes some seconds, once per kernel" if run.loading else ""
     return (*filter(None, (run.waits, loading)), *(f"{fault[:1].upper()}{fault[1:]}" for fault in faults))
+
+
+def no_answer(run: RunRecord) -> str:
+    """`No answer yet: Tests`, without a name if there is only the first question; "" if the model says something."""
+    named = [STAGES[stage].label for stage in run.silent if stage in STAGES] if run.silent != ("code",) else []
+    return ": ".join(filter(None, (NO_ANSWER, ", ".join(named)))) if run.silent else ""
 
 
 def reason_of(reason: str, title: str) -> str:

@@ -16,6 +16,7 @@ from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.models.answers import ask_code, ask_structured, cut_question
 from autocoder_jupyter.models.faults import exchange_of, stopped
 from autocoder_jupyter.models.protocol import SILENT, ConfiguredModel, Listener, Question, SummingMeter
+from autocoder_jupyter.models.silence import Silence
 from autocoder_jupyter.run.events import Emit, Noticed, Retrying, TextStreamed, TokensUsed
 from autocoder_jupyter.types import Exchange, Usage
 from autocoder_jupyter.types.records import StageName
@@ -31,6 +32,7 @@ class Conversation:
     Args:
         budget: allows each request, and is charged for it.
         emit: gets events for streamed text, retries and tokens.
+        silence: watches for questions without an answer.
         record: keeps a question whose answer is no longer awaited; see `Journal.add_stopped`.
 
     Attributes:
@@ -44,7 +46,9 @@ class Conversation:
         budget: Budget,
         emit: Emit,
         record: Callable[[Exchange], object] = lambda exchange: None,
+        silence: Silence | None = None,
     ) -> None:
+        self._silence = silence or Silence(emit)
         self._model = model
         self._budget = budget
         self._emit = emit
@@ -59,8 +63,13 @@ class Conversation:
         Raises:
             BudgetSpent: too little of the budget is left.
         """
+        stage = cast(StageName, question.stage)
+        metered = replace(listener, meter=self._budget)
+        return await self._silence.follow(stage, metered, lambda followed: self._ask_once(question, followed))
+
+    async def _ask_once(self, question: Question, listener: Listener) -> Exchange:
         sent = self.has_asked.set
-        meter, began = SummingMeter(self._budget, sent), time.monotonic()
+        meter, began = SummingMeter(listener.meter, sent), time.monotonic()
         try:
             exchange = await self._model.ask(question, replace(listener, meter=meter))
         except BaseException as error:  # also a cancel: what arrived is paid for

@@ -25,6 +25,7 @@ from autocoder_jupyter.engine.sandbox_session import SandboxSession, Services
 from autocoder_jupyter.engine.stub_check import StubRuns
 from autocoder_jupyter.engine.tests import TestSuite
 from autocoder_jupyter.errors import UnusableAnswer
+from autocoder_jupyter.models.silence import Silence
 from autocoder_jupyter.redaction.messages import Redaction, hidden_values
 from autocoder_jupyter.request import AgentConfig, Request, Share, secret_values
 from autocoder_jupyter.run.events import Emit, SourceWritten, StageFinished, StageStarted
@@ -132,8 +133,10 @@ class GenerationSetup:
         """Make the tools from the services. The time of `budget` has already started."""
         emit = services.emit
         record = services.journal.add_stopped
-        conversation = Conversation(services.model, budget, emit, record)
-        second_conversation = Conversation(services.second_model or services.model, budget, emit, record)
+        silence = services.silence or Silence(emit)
+        conversation = Conversation(services.model, budget, emit, record, silence)
+        second_model = services.second_model or services.model
+        second_conversation = Conversation(second_model, budget, emit, record, silence)
         session = SandboxSession(services, config, prepared.pinned)
         unguided = config.skip_tests and not (request.has_acceptance or request.split)
         attempts_allowed = 1 if unguided else config.max_iterations

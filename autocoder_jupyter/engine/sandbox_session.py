@@ -17,6 +17,7 @@ from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.errors import Cancelled, EngineGone, PackageError, SandboxCrash, was_killed
 from autocoder_jupyter.models.protocol import ConfiguredModel
 from autocoder_jupyter.models.questions import SentRequest
+from autocoder_jupyter.models.silence import Silence
 from autocoder_jupyter.redaction.messages import hidden_values
 from autocoder_jupyter.request import AgentConfig, secret_values
 from autocoder_jupyter.run.events import Emit, EnvironmentProgress, EnvironmentReady, Noticed
@@ -77,6 +78,7 @@ class Services:
         offer: called with the report of a draft (its `success` is False): of the first code as soon as that can run,
             and of later code before its rows are shown; with that of a function that is verified while its second
             opinion still runs, so that it can be used; and with None if that must be changed.
+        silence: watches for questions without an answer; by default one that nobody replies to.
     """
 
     model: ConfiguredModel
@@ -89,6 +91,7 @@ class Services:
     ask: Ask = without_answers
     tier: SandboxTier | None = None
     offer: Offer = without_offer
+    silence: Silence | None = None
 
     @property
     def emit(self) -> Emit:

@@ -348,7 +348,7 @@ class CodeJob(BackgroundJob[AgentResult, Answered, CodeRun]):
         history = await self._history()
         self._awaits = ""
         asked = self._agent.asked(self.request.message, history, self.request.frames)
-        result = await self._agent.answer(asked, self.tracker, self._root)
+        result = await self._agent.answer(asked, self.tracker, self._root, self._silence)
         self._run_id = result.run_id
         self._record(result)
         return result

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from autocoder_jupyter.agent.generation import completed_report, generate_report, resolution_of, resolution_of_error
 from autocoder_jupyter.calls.function import Interface
@@ -23,11 +23,12 @@ from autocoder_jupyter.concurrency.spare_time import SPARE_TIME
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.engine.prepare import settle_inputs
 from autocoder_jupyter.errors import Cancelled
+from autocoder_jupyter.models.silence import Silence
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Ended, Pending, Resolution, State
 from autocoder_jupyter.result.recorded import last_good
-from autocoder_jupyter.run.events import Finished
+from autocoder_jupyter.run.events import Finished, ModelRefused
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.run.record import RunRecord
 from autocoder_jupyter.run.tracker import RunTracker
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
 
 Q = TypeVar("Q")
 A = TypeVar("A")
+
+SilenceAnswer = Literal["wait", "again", "model"]
+"""What a user may want if a model says nothing."""
 
 
 class UserQuestion(Generic[Q, A]):
@@ -105,6 +109,7 @@ class BackgroundJob(ABC, Generic[T, R, S]):
         self._cancel_reason: str | None = None
         self._task: asyncio.Task[T] | None = None
         self._question: UserQuestion[Any, Any] | None = None
+        self._silence = Silence(tracker)
 
     @abstractmethod
     async def _work(self) -> T:
@@ -215,6 +220,26 @@ class BackgroundJob(ABC, Generic[T, R, S]):
         is_meant = asked is not None and asked.state == state and question in ("", asked.key)
         return asked is not None and is_meant and asked.answer(answer)
 
+    # A model that says nothing
+
+    def answer_silence(self, answer: SilenceAnswer) -> bool:
+        """Wait longer for questions without an answer, ask them again, or end the run and offer other models.
+
+        False if there are no such questions.
+        """
+        if answer != "model":
+            return self._silence.reply(answer)
+        is_silent = bool(self.tracker.run.silent)
+        if is_silent:
+            background.submit(self._offer_models())
+        return is_silent
+
+    async def _offer_models(self) -> None:
+        from autocoder_jupyter.models.offers import offers
+
+        self.tracker(ModelRefused(await offers()))
+        self.cancel("The model gave no answer.")
+
     def __repr__(self) -> str:
         return f"<job {self.name} {self.state}>"
 
@@ -286,6 +311,7 @@ class GenerationJob(BackgroundJob[Report, Resolution, FunctionRun]):
             ask=self._ask_plan,
             draft=self._draft,
             offer=self._offer,
+            silence=self._silence,
         )
 
     def _offer(self, report: Report | None) -> None:

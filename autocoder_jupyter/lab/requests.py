@@ -128,6 +128,13 @@ def _keep(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> None:
     keep_as_it_is(notebook, name, str(asked.get("question") or ""))
 
 
+def _silent(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> None:
+    """Answer that a model says nothing, as the action says."""
+    answer: Any = str(asked["action"]).removeprefix("silent-")
+    if not find_job(notebook, name).answer_silence(answer):
+        raise InvalidRequest(f"{name} waits for no model any more.")
+
+
 def _decide(
     notebook: Notebook, name: str, asked: Mapping[str, Any], decide: Callable[[NotebookJob, str], bool]
 ) -> None:
@@ -303,6 +310,9 @@ _ACTIONS: dict[str, Callable[[Notebook, str, Mapping[str, Any]], str | None]] = 
     "approve": _approve,
     "decline": _decline,
     "keep": _keep,
+    "silent-wait": _silent,
+    "silent-again": _silent,
+    "silent-model": _silent,
     "check-split": _check_split,
     "versions": _versions,
     "picture": _picture,

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from autocoder_jupyter.display.live import LiveCard, View
     from autocoder_jupyter.engine.start import Draft
     from autocoder_jupyter.jobs.code_job import CodeJob, CodeRequest
+    from autocoder_jupyter.jobs.job import SilenceAnswer
     from autocoder_jupyter.request import AgentConfig, Request
     from autocoder_jupyter.run.code_run import CodeRun
     from autocoder_jupyter.run.function_run import FunctionRun
@@ -119,6 +120,10 @@ class NotebookJob(Protocol):
 
     def decline(self, question: str = "") -> bool:
         """Decline what it waits for, if it is `question`."""
+        ...
+
+    def answer_silence(self, answer: SilenceAnswer) -> bool:
+        """Say what to do about a model that says nothing; False if there is none."""
         ...
 
 

@@ -283,7 +283,12 @@ class LiteLLMModel:
     ) -> ServiceResponse:
         """One response. What it used is charged to the grant."""
         reader = ResponseReader(
-            AnswerLimits.of(self._config), grant, worst, arguments["messages"], session.listener.on_text
+            AnswerLimits.of(self._config),
+            grant,
+            worst,
+            arguments["messages"],
+            session.listener.on_text,
+            session.listener.on_sign,
         )
         reply = await reader.reply(lambda: self._open_stream(session, arguments))
         if reply.stopped:  # it is charged already

@@ -383,6 +383,8 @@ class _RemoteQuestion:
                         self._listener.on_text(about[0])
                 case "retry":
                     self._listener.on_retry(*about)
+                case "sign":
+                    self._listener.on_sign()
                 case "loaded":
                     self._loading.end()
                 case "spend" if self._grant is not None:

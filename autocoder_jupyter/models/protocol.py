@@ -118,6 +118,7 @@ class Listener:
     Args:
         on_text: called with pieces of the answer; after `on_retry` they start from the beginning.
         on_retry: called with the reason for a pause and its seconds.
+        on_sign: called when the first content of a response arrives, which may be thoughts.
         meter: must allow each request before it is sent, also continuations and retries, and gets its usage. By default
             every request is allowed.
     """
@@ -125,6 +126,7 @@ class Listener:
     on_text: Callable[[str], None] = _ignored
     on_retry: Callable[[str, float], None] = _ignored
     meter: Meter = field(default_factory=Unmetered)
+    on_sign: Callable[[], None] = _ignored
 
 
 SILENT: Listener = Listener()

@@ -186,6 +186,8 @@ class Received:
         """What was too long or is not followed, so that reading was stopped; "" if nothing was."""
         self.before_sending: Callable[[], Awaitable[object]] = _at_once
         """Awaited before a request is sent."""
+        self.is_connecting = False
+        """Whether a request is not sent yet, because there is no connection."""
         self._begin("")
 
     def _begin(self, kind: str) -> None:
@@ -200,6 +202,11 @@ class Received:
     def body(self) -> bytes:
         """The response so far, unpacked; empty if it was too long to be kept."""
         return bytes(self._kept or b"")
+
+    async def trace(self, name: str, details: object) -> None:
+        """Take what httpx tells of a request."""
+        if name.endswith(".send_request_headers.started"):
+            self.is_connecting = False
 
     def begin(self, kind: str) -> None:
         """A response of this content type begins."""
@@ -263,7 +270,8 @@ def before_sending(wait: Callable[[], Awaitable[object]]) -> None:
 
 
 def install() -> None:
-    """Wrap the transports of httpx and litellm, once."""
+    """Wrap the transports of httpx and litellm, and the connections of aiohttp, once."""
+    import aiohttp
     import httpx
     from litellm.llms.custom_httpx.aiohttp_transport import LiteLLMAiohttpTransport
 
@@ -271,6 +279,8 @@ def install() -> None:
         original = transport.handle_async_request
         if not hasattr(original, _MARK):
             setattr(transport, "handle_async_request", _limiting(original))  # noqa: B010 (mypy refuses an assignment)
+    if not hasattr(original := aiohttp.BaseConnector.connect, _MARK):
+        setattr(aiohttp.BaseConnector, "connect", _noting(original))  # noqa: B010
 
 
 def _limiting(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -279,9 +289,12 @@ def _limiting(original: Callable[..., Any]) -> Callable[..., Any]:
         received = _watching.get()
         if received is None:
             return await original(self, request)
+        received.is_connecting = True
         await received.before_sending()
         request.headers["accept-encoding"] = "identity"  # a small packed response can be a huge one
+        request.extensions["trace"] = received.trace
         response = await original(self, request)
+        received.is_connecting = False
         if (elsewhere := _redirected(request, response)) is not None:
             await response.stream.aclose()
             received.refuse(f"a redirect to {elsewhere}")
@@ -289,6 +302,18 @@ def _limiting(original: Callable[..., Any]) -> Callable[..., Any]:
 
     setattr(handle_async_request, _MARK, True)
     return handle_async_request
+
+
+def _noting(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    async def connect(self: Any, *arguments: Any, **named: Any) -> Any:
+        connection = await original(self, *arguments, **named)
+        if (received := _watching.get()) is not None:
+            received.is_connecting = False
+        return connection
+
+    setattr(connect, _MARK, True)
+    return connect
 
 
 def _redirected(request: Any, response: Any) -> str | None:
@@ -551,11 +576,13 @@ class ResponseReader:
         worst: WorstCase,
         messages: Sequence[Mapping[str, Any]],
         on_text: Callable[[str], None],
+        on_sign: Callable[[], None] = lambda: None,
     ) -> None:
         input_tokens = sum(len(str(message.get("content") or "")) for message in messages) // 4 + 1
         self._incoming = IncomingAnswer(limits, grant, worst, input_tokens)
         self._silence = limits.silence
         self._on_text = on_text
+        self._on_sign = on_sign
         self._stream: Any = None
         self._text = AnswerText()
         self._calls: dict[int, list[str]] = {}
@@ -572,7 +599,8 @@ class ResponseReader:
                 self._stream = await send()
                 await self._take_all()
         except asyncio.CancelledError:
-            self._charge(is_sent=True)  # the service bills the question, and what it wrote until it notices the end
+            # The service bills a question that was sent, and what it wrote until it notices the end.
+            self._charge(is_sent=not self._incoming.raw.is_connecting)
             raise
         except Exception as raised:
             error = raised
@@ -613,7 +641,10 @@ class ResponseReader:
                 self._add_text(self._unicode.take(content))
             if one.index == self._choice:
                 self._add_others(delta)
-            await self._incoming.take(size_of(delta))
+            size = size_of(delta)
+            if size and not self._incoming.has_content:
+                self._on_sign()
+            await self._incoming.take(size)
 
     def _add_text(self, piece: str) -> None:
         if piece:

@@ -142,7 +142,10 @@ class _Server:
             checked=True,
         )
         listener = Listener(
-            lambda piece: remote.send("text", piece), lambda *about: remote.send("retry", *about), remote
+            lambda piece: remote.send("text", piece),
+            lambda *about: remote.send("retry", *about),
+            remote,
+            lambda: remote.send("sign"),
         )
         try:
             exchange = await model.ask(order.question, listener)

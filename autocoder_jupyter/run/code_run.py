@@ -279,6 +279,11 @@ def _(event: events.ModelRefused, state: CodeRun) -> CodeRun:
 
 
 @_after.register
+def _(event: events.NoAnswerYet, state: CodeRun) -> CodeRun:
+    return replace(state, silent=event.stages)
+
+
+@_after.register
 def _(event: events.WaitsForRun, state: CodeRun) -> CodeRun:
     return replace(state, waits=event.words)
 
@@ -296,7 +301,7 @@ def _(event: events.Finished, state: CodeRun) -> CodeRun:
     )
     blocks = tuple(replace(block, ok=False) if block.ok is None else block for block in state.blocks)
     state = replace(state, phase=event.state, reason=event.reason, limit=event.limit, calls=calls, blocks=blocks)
-    return replace(state, tail="", written=0, fault="", loading=False, waits="")
+    return replace(state, tail="", written=0, fault="", loading=False, waits="", silent=())
 
 
 def _asking(state: CodeRun) -> CodeRun:

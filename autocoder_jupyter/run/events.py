@@ -142,6 +142,13 @@ class Retrying:
 
 
 @dataclass(frozen=True)
+class NoAnswerYet:
+    """The model has said nothing for a while to these questions; emitted again when that changes."""
+
+    stages: tuple[Asking, ...]
+
+
+@dataclass(frozen=True)
 class LoadingClient:
     """The client of the model (litellm) is imported, which takes seconds once per kernel; `done` when it is loaded."""
 
@@ -489,6 +496,7 @@ Event = (
     | TextStreamed
     | TokensUsed
     | Retrying
+    | NoAnswerYet
     | LoadingClient
     | TestsCollected
     | TestReported

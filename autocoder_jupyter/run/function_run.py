@@ -413,6 +413,11 @@ def _(event: events.ModelRefused, state: FunctionRun) -> FunctionRun:
 
 
 @_after.register
+def _(event: events.NoAnswerYet, state: FunctionRun) -> FunctionRun:
+    return replace(state, silent=event.stages)
+
+
+@_after.register
 def _(event: events.PlanReady, state: FunctionRun) -> FunctionRun:
     return replace(state, plan=event.plan, effort="")
 
@@ -595,6 +600,7 @@ def _(event: events.Finished, state: FunctionRun) -> FunctionRun:
     state = replace(
         state,
         waits="",
+        silent=(),
         loading=False,
         limit=event.limit,
         needs=event.needs,

@@ -15,6 +15,7 @@ from autocoder_jupyter.run.events import (
     Event,
     FunctionCalled,
     ModelOffer,
+    NoAnswerYet,
     StageFinished,
     StageStarted,
     TestReported,
@@ -23,6 +24,7 @@ from autocoder_jupyter.run.events import (
     ToolEnded,
 )
 from autocoder_jupyter.types import Step, Usage
+from autocoder_jupyter.types.records import Asking
 
 # Steps
 
@@ -121,10 +123,11 @@ class RunRecord(ABC):
         last_event: time of the last event, in seconds since the start.
         usage: tokens and cost so far.
         waits: which other run of the same request it waits for, in a sentence; "" if it does not.
+        silent: the questions to which the model has said nothing for a while.
         loading: whether the model's client is being imported.
         limit: the setting that ended the run, such as `max_cost`; "" if none did.
         needs: the least that the next question may take of this limit; 0 if that is not known.
-        offers: the models that can be asked instead of one that could not be asked; None if it could.
+        offers: the models that can be asked instead of one that could not be asked, or did not answer; None if it did.
         sent: the text that was sent to the model; in the last record only.
         steps: when each step began and how long it took.
     """
@@ -138,6 +141,7 @@ class RunRecord(ABC):
     last_event: float = 0.0
     usage: Usage = Usage()
     waits: str = ""
+    silent: tuple[Asking, ...] = ()
     loading: bool = False
     limit: str = ""
     needs: float = 0
@@ -149,7 +153,8 @@ class RunRecord(ABC):
         """The record after an event."""
         now = self.seconds if at is None else at
         steps = self.steps.after(event, now)
-        return replace(self, seconds=now, last_event=now, steps=steps).after(event)
+        last = self.last_event if isinstance(event, NoAnswerYet) else now
+        return replace(self, seconds=now, last_event=last, steps=steps).after(event)
 
     @abstractmethod
     def after(self, event: Event) -> Self:
@@ -175,8 +180,8 @@ class RunRecord(ABC):
 
     @property
     def asks_model(self) -> bool:
-        """Whether it has ended because its model could not be asked."""
-        return self.phase == "failed" and self.offers is not None
+        """Whether it has ended because its model could not be asked, or did not answer."""
+        return self.finished and self.offers is not None
 
     @property
     def is_ready(self) -> bool:

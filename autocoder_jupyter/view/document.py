@@ -40,7 +40,7 @@ class Button:
 
     Args:
         kind: its CSS class. Saved notebooks contain it, so it cannot be renamed.
-        option: the options that it adds to the first line of its cell.
+        option: the options that it adds to the first line of its cell, or the command that it executes.
     """
 
     label: str
@@ -52,6 +52,7 @@ class Button:
         "autocode-reveal",
         "autocode-call",
         "autocode-edit",
+        "autocode-do",
     ] = "autocode-wish"
     option: str = ""
 

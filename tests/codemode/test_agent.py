@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -18,11 +19,13 @@ from autocoder_jupyter.run.events import (
     Event,
     Finished,
     FunctionCalled,
+    NoAnswerYet,
     TokensUsed,
     ToolEnded,
 )
 from tests.cases import each
 from tests.codemode.conftest import Ask, block, error_of
+from tests.scripted_model import Answer
 
 
 def plus(a: int, b: int) -> int:
@@ -44,6 +47,20 @@ def test_a_block_is_run_and_prose_is_the_final_answer(ask: Ask) -> None:
     assert (result.summary, result.value, result.output) == ("It is 6.", 6, "it is 3\n")
     assert (result.state, result.error, result.attempts, result.turns) == ("ready", None, 1, 2)
     assert ask.told == "Output:\nit is 3\n\nValue of the last expression:\n6"
+
+
+def test_a_model_that_says_nothing_is_told_until_it_answers(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("autocoder_jupyter.models.silence.SILENT_SECONDS", 0.01)
+    told: list[Event] = []
+    release = threading.Event()
+
+    def hear(event: Event) -> None:
+        told.extend([event] if isinstance(event, NoAnswerYet) else [])
+        if event == NoAnswerYet(("tools",)):
+            release.set()
+
+    assert ask([Answer("It is done.", hold=release)], on_event=hear).summary == "It is done."
+    assert told == [NoAnswerYet(("tools",)), NoAnswerYet(())]
 
 
 def test_a_dict_with_a_summary_is_the_final_answer_with_its_charts(ask: Ask) -> None:

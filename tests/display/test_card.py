@@ -156,7 +156,14 @@ def test_no_escape_sequence_or_direction_override_comes_through(render: Any) -> 
 def test_the_hostile_state_fills_every_field_that_takes_text() -> None:
     state = hostile_state()
     empty = [field.name for field in fields(state) if getattr(state, field.name) in ("", ())]
-    assert empty == ["waits", "limit", "effort", "beside", "answered"]  # words of this package, and what is not shown
+    assert empty == [
+        "waits",
+        "silent",
+        "limit",
+        "effort",
+        "beside",
+        "answered",
+    ]  # words of this package, and what is not shown
 
 
 def test_the_card_needs_nothing_from_outside() -> None:

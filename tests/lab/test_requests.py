@@ -16,7 +16,7 @@ from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.magics.references import describe
 from autocoder_jupyter.models import catalogue, preflight
 from autocoder_jupyter.run.code_run import CodeRun
-from autocoder_jupyter.run.events import PlanReady, SampleOutputs
+from autocoder_jupyter.run.events import NoAnswerYet, PlanReady, SampleOutputs
 from autocoder_jupyter.types import (
     CodePlan,
     Difference,
@@ -67,6 +67,19 @@ def test_a_question_about_a_function_is_answered_by_its_key(
     (told,) = listed(notebook)
     assert (told["title"], told["tone"], told["question"]) == ("Ready", "good", "") and "keep" not in told["actions"]
     assert asked(notebook, "keep")["error"] == "Nothing is asked about growth."
+
+
+@pytest.mark.parametrize("reply", ["wait", "again", "model"])
+def test_a_model_that_says_nothing_is_waited_for_or_not(
+    shell: Any, notebook: Notebook, jobs: ScriptedJobs, reply: str
+) -> None:
+    shell.run("%%autocode growth\nWords")
+    action = f"silent-{reply}"
+    assert asked(notebook, action) == {"ok": False, "error": "growth waits for no model any more."}
+    jobs.last.tell(NoAnswerYet(("code",)))
+    (told,) = listed(notebook)
+    assert action in told["actions"] and asked(notebook, action) == {"ok": True, "value": None}
+    assert jobs.last.asked == [reply, reply]
 
 
 def test_cancel_stops_what_runs_and_nothing_else(shell: Any, notebook: Notebook, jobs: ScriptedJobs) -> None:

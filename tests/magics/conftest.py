@@ -86,6 +86,10 @@ class ScriptedJob:
     def decline(self, question: str = "") -> bool:
         return self._decide("decline", question)
 
+    def answer_silence(self, answer: str) -> bool:
+        self.asked.append(answer)
+        return bool(self.tracker.run.silent)
+
     def _decide(self, how: str, question: str) -> bool:
         is_meant = question in ("", ", ".join(self.pending_approval or ()))
         self.asked.extend([how] if is_meant else [])

@@ -15,7 +15,7 @@ from autocoder_jupyter.magics.progress import ask_at_prompt, read_answers
 from autocoder_jupyter.models import catalogue, preflight
 from autocoder_jupyter.models.catalogue import known_models
 from autocoder_jupyter.models.offers import _EXAMPLES
-from autocoder_jupyter.run.events import QuestionsAsked
+from autocoder_jupyter.run.events import NoAnswerYet, QuestionsAsked
 from autocoder_jupyter.types import PlanQuestion
 from tests.cases import each
 from tests.scripted_model import ScriptedModel
@@ -79,6 +79,24 @@ def test_the_line_magic_answers_what_the_card_shows(shell: Any, jobs: Any) -> No
         shell.run("%autocode reply growth 9")
     shell.run('%autocode reply growth 2 "as the books do"')
     assert jobs.last.asked == [("ship_date", "as the books do")]
+
+
+def test_the_line_magic_replies_to_a_model_that_says_nothing(
+    shell: Any, jobs: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.run("%%autocode growth\nTotal.")
+    with pytest.raises(InvalidRequest, match="growth waits for no model"):
+        shell.run("%autocode reply growth again")
+    jobs.last.tell(NoAnswerYet(("code",)))
+    capsys.readouterr()
+    shell.run("%autocode reply growth")
+    assert capsys.readouterr().out == "No answer yet\nWrite %autocode reply growth wait, again or model.\n"
+    for word in ("wait", "again", "model"):
+        shell.run(f"%autocode reply growth {word}")
+    assert jobs.last.asked == ["again", "wait", "again", "model"]
+    assert "asks the model again" in capsys.readouterr().out
+    with pytest.raises(InvalidRequest, match="no further words"):
+        shell.run("%autocode reply growth again please")
 
 
 def test_nobody_is_asked_in_a_headless_run(shell: Any, jobs: Any) -> None:

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from autocoder_jupyter.display.actions import typed_consent
+from autocoder_jupyter.display.actions import silent_row, typed_consent
 from autocoder_jupyter.display.card import question_row
 from autocoder_jupyter.display.verified import opinion_blocks
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.jobs.code_job import CodeJob
+from autocoder_jupyter.jobs.job import SilenceAnswer
 from autocoder_jupyter.magics.cell import launch, waits
 from autocoder_jupyter.magics.command import Arguments, CellCommand
 from autocoder_jupyter.magics.notebook import Notebook, NotebookJob, find_callable, find_job, find_waiting
@@ -26,6 +27,9 @@ from autocoder_jupyter.view.as_text import blocks_text
 
 if TYPE_CHECKING:
     from autocoder_jupyter.types import SecondOpinion
+
+Answer = Callable[[Notebook, str, list[str], bool], None]
+"""Gets the name, the words behind the first one, and whether `--always` is given."""
 
 
 def reply(notebook: Notebook, arguments: Arguments) -> None:
@@ -68,6 +72,9 @@ def _show(job: NotebookJob) -> None:
     """Show what a job asks: for consent, or which reading of its request is meant."""
     if job.pending_approval:
         print(visible(f"{job.tracker.run.asks} Write {typed_consent(job.tracker.run)}, or no."))
+        return
+    if job.tracker.run.silent:
+        print("\n".join(map(visible, blocks_text((silent_row(job.tracker.run),)))))
         return
     if not job.done:
         print(f"{job.name} is {job.state.replace('_', ' ')} and asks nothing.")
@@ -165,15 +172,32 @@ def keep_as_it_is(notebook: Notebook, name: str, question: str = "") -> None:
         started.card.add(answered=kept.answered)
 
 
+def _silent(answer: SilenceAnswer, said: str) -> Answer:
+    """What is done about a model that has said nothing."""
+
+    def act(notebook: Notebook, name: str, words: list[str], always: bool) -> None:
+        job = find_job(notebook, name)
+        if words:
+            raise InvalidRequest(f"{answer} takes no further words.", hint=f"Write %autocode reply {name} {answer}.")
+        if not job.answer_silence(answer):
+            raise InvalidRequest(f"{name} waits for no model.", hint="%autocode status shows what it does.")
+        print(f"{name} {said}")
+
+    return act
+
+
 def _opinion(job: NotebookJob) -> SecondOpinion | None:
     opinion: SecondOpinion | None = None if isinstance(job, CodeJob) else job.result.report.second_opinion
     return opinion
 
 
-ANSWERS: Mapping[str, Callable[[Notebook, str, list[str], bool], None]] = {
+ANSWERS: Mapping[str, Answer] = {
     "yes": _allow,
     "no": _refuse,
     "use": _use,
     "keep": _keep,
+    "wait": _silent("wait", "waits for the model."),
+    "again": _silent("again", "asks the model again. The request that it had is cancelled."),
+    "model": _silent("model", "ends. Write -m MODEL in its cell; %autocode setup shows models that can be asked."),
 }
-"""What gives an answer, by its first word. It gets the name, the words behind that, and whether `--always` is given."""
+"""What gives an answer, by its first word."""

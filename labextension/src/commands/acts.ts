@@ -207,6 +207,27 @@ export function acts({ app, results, inspectors, editors }: ISurroundings): IAct
       caption: 'Answer what is asked about the function: it is right as it is.',
       icon: ACT_ICONS.approve,
       execute: decide('keep')
+    },
+    {
+      action: 'silent-wait',
+      label: 'Wait for the Model',
+      caption: 'Wait longer for a model that has not answered yet.',
+      icon: ACT_ICONS.more,
+      execute: ask('silent-wait')
+    },
+    {
+      action: 'silent-again',
+      label: 'Ask the Model Again',
+      caption: 'Cancel the request without an answer, and send it again.',
+      icon: ACT_ICONS.retry,
+      execute: ask('silent-again')
+    },
+    {
+      action: 'silent-model',
+      label: 'Ask Another Model',
+      caption: 'End the run, whose model has not answered yet, and choose another model.',
+      icon: ACT_ICONS.edit,
+      execute: ask('silent-model')
     }
   ];
 }

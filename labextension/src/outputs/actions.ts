@@ -15,6 +15,9 @@ const COMMANDS: { readonly [kind: string]: string } = {
   'autocode-edit': 'edit-code'
 };
 
+/** The commands that a button may name: none that consents to anything. */
+const NAMED = ['silent-wait', 'silent-again', 'silent-model'];
+
 /** Handles the buttons in our outputs: copy code, insert it as a cell, or refine a function. */
 export class ActionListener implements IDisposable {
   /**
@@ -47,6 +50,7 @@ export class ActionListener implements IDisposable {
     const button =
       (event.target as Element | null)?.closest?.<HTMLElement>(
         'button.autocode-action, button.autocode-wish, button.autocode-refine-cell, button.autocode-option-cell, ' +
+          'button.autocode-do, ' +
           Object.keys(COMMANDS)
             .map(kind => `button.${kind}`)
             .join()
@@ -65,11 +69,12 @@ export class ActionListener implements IDisposable {
       return;
     }
     const kind = Object.keys(COMMANDS).find(kind => button?.classList.contains(kind));
-    if (kind !== undefined) {
+    if (kind !== undefined || button?.classList.contains('autocode-do')) {
       event.preventDefault();
       const name = button!.closest<HTMLElement>('[data-autocode-refines]')?.dataset.autocodeRefines;
-      if (name) {
-        this._execute(COMMANDS[kind], name);
+      const command = kind ? COMMANDS[kind] : NAMED.find(named => named === button!.dataset.autocodeOption);
+      if (name && command) {
+        this._execute(command, name);
       }
       return;
     }

@@ -32,6 +32,17 @@ ASKED = (*CALLED[:2], events.FunctionCalled("call-1", 1, "mail", "to='<email-1>'
 WAITS = events.CallWaits("call-1", "mail", "to='<email-1>'", shown_arguments({"to": "a@b.org"}))
 
 
+def test_a_model_that_says_nothing_is_a_question_on_the_card() -> None:
+    silent = after(events.TurnBegun(1, 10), events.NoAnswerYet(("tools",)))
+    assert card_text(silent).splitlines()[1:] == [
+        "  No answer yet",
+        "  Write %autocode reply rates wait, again or model.",
+    ]
+    assert all(f'aria-label="{words}"' in card_html(silent) for words in ("Wait", "Try again", "Another model"))
+    assert "No answer yet" in render(silent).now
+    assert "No answer yet" not in card_html(after(events.Finished("cancelled"), state=silent))
+
+
 def test_a_call_is_on_the_card_from_its_beginning_to_its_outcome() -> None:
     running = after(*CALLED)
     assert "◐ runs" in card_html(running)

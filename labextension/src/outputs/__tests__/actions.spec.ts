@@ -15,6 +15,8 @@ const HTML = `
   <div data-autocode-refines="growth">
     <button type="button" class="autocode-keep" aria-label="Keep it as it is"></button>
     <button type="button" class="autocode-reveal" aria-label="Show it"></button>
+    <button type="button" class="autocode-do" data-autocode-option="silent-again" aria-label="Try again"></button>
+    <button type="button" class="autocode-do" data-autocode-option="approve" aria-label="Forged"></button>
   </div>
   <button type="button" class="autocode-keep" aria-label="Keep what"></button>
   <button type="button" aria-label="Other"></button>`;
@@ -67,9 +69,12 @@ it('executes the command of a button for the function that it stands at', () => 
   expect(executed).not.toHaveBeenCalled();
   button('Keep it as it is').click();
   button('Show it').click();
+  button('Try again').click();
+  button('Forged').click();
   expect(executed.mock.calls).toEqual([
     ['keep', 'growth'],
-    ['reveal-cell', 'growth']
+    ['reveal-cell', 'growth'],
+    ['silent-again', 'growth']
   ]);
 });
 

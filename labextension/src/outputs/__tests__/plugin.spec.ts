@@ -82,6 +82,7 @@ it('shows the buttons of a card, unless JupyterLab has removed what they need', 
     'autocode-option-cell',
     'autocode-refine-cell',
     'autocode-keep',
+    'autocode-do',
     'autocode-reveal'
   ];
   const buttons = (more: string): string =>
