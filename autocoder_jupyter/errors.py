@@ -172,6 +172,10 @@ class UnknownModel(ModelError):
     """The provider does not know the model. Not retried."""
 
 
+class PriceUnknown(ModelError):
+    """The cost is limited in dollars, and the price of the model is not known. Nothing was sent."""
+
+
 class ModelUnavailable(ModelError):
     """Rate limits, overload, timeouts or lost connections continued after all retries."""
 

@@ -69,6 +69,10 @@ def _asks_model(state: _State) -> bool:
     return state.asks_model
 
 
+def _asks_price(state: _State) -> bool:
+    return state.finished and state.asks_price
+
+
 def _is_silent(state: _State) -> bool:
     return bool(state.silent)
 
@@ -107,10 +111,12 @@ ACTIONS = (
     Action("silent-model", _is_silent),
     Action("call", _can_be_called, "Run"),
     Action("insert-call", _can_be_called, "Insert call"),
-    Action("retry", _finished, "Retry", _not_ready),
+    Action("retry", _finished, "Retry", lambda state: _not_ready(state) and not state.asks_price),
     Action("edit-request", _always, "Edit the request", _not_ready),
     Action("edit-code", _ended_function, "Edit the code", _has_an_attempt),
     Action("choose-model", _asks_model),
+    Action("free", _asks_price, "It is free"),
+    Action("set-price", _asks_price, "Set a price"),
     Action("raise-limit", lambda state: bool(limit_flag(state)), "Raise the limit"),
     Action("inspect", _always, "Inspect", _ready),
     Action("check-split", can_be_checked, OFFER),

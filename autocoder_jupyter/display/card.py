@@ -21,7 +21,15 @@ from autocoder_jupyter.display.actions import (
 )
 from autocoder_jupyter.display.folds import folded_sections, shorter_forms
 from autocoder_jupyter.display.outputs import output_blocks
-from autocoder_jupyter.display.parts import PHASE_TITLES, PHASE_TONES, WHICH_MODEL, change_blocks, reason_of, waits_for
+from autocoder_jupyter.display.parts import (
+    PHASE_TITLES,
+    PHASE_TONES,
+    PRICE_UNKNOWN,
+    WHICH_MODEL,
+    change_blocks,
+    reason_of,
+    waits_for,
+)
 from autocoder_jupyter.display.verified import opinion_blocks, question_blocks, split_blocks, verified_blocks
 from autocoder_jupyter.run.function_run import FunctionRun, StageState
 from autocoder_jupyter.run.of_report import (
@@ -101,6 +109,7 @@ def rows(state: FunctionRun, *, in_full: bool = False) -> tuple[Row, ...]:
         silent_row(state),
         Row("Agent", () if state.finished else folds.agent_blocks(state)),
         Row("Reason", (*_paragraphs(reason), *(() if failed else best)), prefix=""),
+        Row("Price", lines(_typed_prices(state)), prefix="", kind=WORDS),
         model_row(state),
         Row("Failed", (*failed, *(best if failed else ()))),
         Row("New name", _keeping(state)),
@@ -160,8 +169,8 @@ def title(state: FunctionRun) -> str:
         return STAGES[state.stage].doing if state.stage else "Starting"
     if _asks_for_rename(state):
         return "Renamed?"
-    if state.asks_model:
-        return WHICH_MODEL
+    if state.asks_model or state.asks_price:
+        return WHICH_MODEL if state.asks_model else PRICE_UNKNOWN
     return "Waiting for your answers" if state.questions else PHASE_TITLES[state.phase]
 
 
@@ -169,9 +178,10 @@ def tone(state: FunctionRun) -> Tone:
     """The colour of the state. Of what can be used, only what is fully checked is green."""
     if state.replaced:
         return "quiet"
-    if _asks_for_rename(state) or state.asks_model:
-        return "warn"
-    return READY_TONES[title(state)] if state.is_ready else PHASE_TONES[state.phase]
+    if state.is_ready:
+        return READY_TONES[title(state)]
+    asks = _asks_for_rename(state) or state.asks_model or state.asks_price
+    return "warn" if asks else PHASE_TONES[state.phase]
 
 
 def _asks_for_rename(state: FunctionRun) -> bool:
@@ -242,7 +252,13 @@ def _headline(state: FunctionRun) -> str:
 
 def _reason(state: FunctionRun) -> str:
     reason = parts.without_first(state.reason, state.outcomes) if state.phase in _UNSOLVED else state.reason
-    return reason_of(reason, title(state))
+    typed = set(_typed_prices(state))
+    return reason_of("\n".join(words for words in reason.split("\n") if words not in typed), title(state))
+
+
+def _typed_prices(state: FunctionRun) -> tuple[str, ...]:
+    """How to set a price without our buttons."""
+    return tuple(words for words in state.reason.split("\n") if state.asks_price and "%config" in words)
 
 
 def _not_verified(state: FunctionRun) -> tuple[Block, ...]:
@@ -275,7 +291,7 @@ def _stages(state: FunctionRun) -> tuple[Span, ...]:
         if how is not None or not record.is_optional:
             mark, tone = _stage_mark(state, stage, how)
             shown.append(Span(f"{mark} {record.label}", tone, tip=how.detail if how else ""))
-    return () if state.is_ready or state.asks_model else tuple(shown)
+    return () if state.is_ready or state.asks_model or state.asks_price else tuple(shown)
 
 
 def _stage_mark(state: FunctionRun, stage: StageName, how: StageState | None) -> tuple[str, Tone]:

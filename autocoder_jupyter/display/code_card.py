@@ -9,7 +9,15 @@ from autocoder_jupyter.display.actions import approval_row, model_row, silent_ro
 from autocoder_jupyter.display.charts import chart_block
 from autocoder_jupyter.display.folds import ASKS, MARKS, RUNS
 from autocoder_jupyter.display.outputs import glimpse_blocks
-from autocoder_jupyter.display.parts import PHASE_TITLES, PHASE_TONES, WHICH_MODEL, no_answer, reason_of, waits_for
+from autocoder_jupyter.display.parts import (
+    PHASE_TITLES,
+    PHASE_TONES,
+    PRICE_UNKNOWN,
+    WHICH_MODEL,
+    no_answer,
+    reason_of,
+    waits_for,
+)
 from autocoder_jupyter.display.strip import LINES, WAITS, Strip, Tab, newest, strip, window
 from autocoder_jupyter.display.strip import line as window_line
 from autocoder_jupyter.display.strip import lines as window_lines
@@ -73,7 +81,7 @@ def card(state: CodeRun) -> Document:
     return Document(
         state.name,
         title(state),
-        "warn" if state.asks_model else PHASE_TONES[state.phase],
+        "warn" if state.asks_model or state.asks_price else PHASE_TONES[state.phase],
         facts=tuple(_facts(state)),
         is_under_way=not state.finished,
         status=(*status, *filter(None, (no_answer(state),))),
@@ -94,8 +102,8 @@ def title(state: CodeRun) -> str:
     """The state in a few words."""
     if state.phase == "ready":
         return "Ready"
-    if state.asks_model:
-        return WHICH_MODEL
+    if state.asks_model or state.asks_price:
+        return WHICH_MODEL if state.asks_model else PRICE_UNKNOWN
     if state.phase != "running":
         return PHASE_TITLES[state.phase]
     if state.under_way:

@@ -67,6 +67,9 @@ PHASE_TITLES: dict[Phase, str] = {
 """The titles of the phases whose title is always the same."""
 
 
+PRICE_UNKNOWN = "What does it cost?"
+"""The title of a run whose cost is limited, and whose model has no known price."""
+
 NO_ANSWER = "No answer yet"
 
 WHICH_MODEL = "Which model?"

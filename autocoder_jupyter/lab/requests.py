@@ -283,6 +283,19 @@ def _ready(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
     return json.dumps(found)
 
 
+def _price(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> None:
+    """Use these prices of a million tokens for the model of a run, until the kernel ends."""
+    from autocoder_jupyter.agent.generation import reached
+    from autocoder_jupyter.models.preflight import use_prices
+
+    prices, config = asked.get("prices"), find_job(notebook, name).config
+    match prices:
+        case [int() | float() as question, int() | float() as answered] if not isinstance(question, bool):
+            use_prices(reached(config, config.model), (question / 1e6, answered / 1e6))
+        case _:
+            raise InvalidRequest("The prices must be two numbers.")
+
+
 def _try_model(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
     """Use the model, and the key if one was typed, that the page sends, if it answers. `key` is written nowhere."""
     chosen, key = asked.get("values"), asked.get("key") or ""
@@ -310,6 +323,7 @@ _ACTIONS: dict[str, Callable[[Notebook, str, Mapping[str, Any]], str | None]] = 
     "approve": _approve,
     "decline": _decline,
     "keep": _keep,
+    "price": _price,
     "silent-wait": _silent,
     "silent-again": _silent,
     "silent-model": _silent,

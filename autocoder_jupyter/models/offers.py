@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from autocoder_jupyter.errors import AuthenticationFailed, UnknownModel
+from autocoder_jupyter.errors import AuthenticationFailed, PriceUnknown, UnknownModel
 from autocoder_jupyter.models import catalogue, keys, preflight
 from autocoder_jupyter.models.protocol import ModelConfig
-from autocoder_jupyter.run.events import ModelOffer, ModelRefused
+from autocoder_jupyter.run.events import ModelOffer, ModelRefused, PriceAsked
 
 _EXAMPLES = {
     "anthropic": "anthropic/claude-sonnet-4-5",
@@ -37,7 +37,11 @@ async def offers() -> tuple[ModelOffer, ...]:
     return tuple(found)
 
 
-async def offer_others(error: Exception, emit: Callable[[ModelRefused], object]) -> None:
-    """If an error means that a model cannot be asked with the key that is set, say which ones can."""
+async def offer_others(error: Exception, emit: Callable[[ModelRefused | PriceAsked], object]) -> None:
+    """If an error means that a model cannot be asked with the key that is set, say which ones can; if it only has no
+    price, ask for that.
+    """
+    if isinstance(error, PriceUnknown):
+        emit(PriceAsked())
     if isinstance(error, AuthenticationFailed | UnknownModel):
         emit(ModelRefused(await offers()))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import ipaddress
+import math
 import os
 import re
 import socket
@@ -19,7 +20,13 @@ from types import ModuleType
 from typing import Any, TypeGuard
 from urllib.parse import SplitResult, urlsplit
 
-from autocoder_jupyter.errors import AuthenticationFailed, ModelError, ModelUnavailable, UnknownModel
+from autocoder_jupyter.errors import (
+    AuthenticationFailed,
+    InvalidRequest,
+    ModelUnavailable,
+    PriceUnknown,
+    UnknownModel,
+)
 from autocoder_jupyter.models import catalogue, keys
 from autocoder_jupyter.models.catalogue import known_providers
 from autocoder_jupyter.models.protocol import ModelConfig
@@ -247,7 +254,7 @@ def require_price(config: ModelConfig) -> None:
     """Check that the price of the model may be known, where the cost is limited.
 
     Raises:
-        ModelError: it is certainly not known.
+        PriceUnknown: it is certainly not known.
     """
     provider = catalogue.provider_of(config.model)
     may_be_decided = (provider in KEYS or config.api_base is not None) and provider not in FREE
@@ -257,17 +264,36 @@ def require_price(config: ModelConfig) -> None:
         raise no_price(config)
 
 
+_chosen_prices: dict[tuple[str, str | None], tuple[float, float]] = {}
+
+
 def own_prices(config: ModelConfig) -> tuple[float, float] | None:
     """The user's own prices of an input and an output token, in US dollars; None if they are not set."""
     asked, answered = (config.params.get(name) for name in OWN_PRICES)
-    return (float(asked), float(answered)) if _is_price(asked) and _is_price(answered) else None
+    if _is_price(asked) and _is_price(answered):
+        return float(asked), float(answered)
+    return _chosen_prices.get((config.model, config.api_base))
+
+
+def use_prices(config: ModelConfig, prices: tuple[float, float] | None) -> None:
+    """Use prices for this model at its address, where its parameters have none, until this process ends.
+
+    Raises:
+        InvalidRequest: they are no prices.
+    """
+    if prices is None:
+        _chosen_prices.pop((config.model, config.api_base), None)
+    elif all(_is_price(price) and math.isfinite(price) for price in prices):
+        _chosen_prices[config.model, config.api_base] = prices
+    else:
+        raise InvalidRequest("A price must be a number, 0 or more.")
 
 
 def _is_price(value: Any) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
 
 
-def no_price(config: ModelConfig) -> ModelError:
+def no_price(config: ModelConfig) -> PriceUnknown:
     """The error for a limit in dollars on a model without a known price."""
 
     def line(*prices: str) -> str:
@@ -275,7 +301,7 @@ def no_price(config: ModelConfig) -> ModelError:
         pairs = ", ".join(f"{name!r}: {price}" for name, price in zip(OWN_PRICES, prices, strict=True))
         return f"%config Autocode.litellm_params = {{{given}{pairs}}}"
 
-    return ModelError(
+    return PriceUnknown(
         f"The price of {config.model} is not known, so max_cost cannot be kept. Nothing was sent.",
         why="litellm's table does not have it, and litellm_params has none.",
         hint=f"If it is free: {line('0', '0')}\n"

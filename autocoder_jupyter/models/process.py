@@ -33,6 +33,7 @@ from autocoder_jupyter.errors import ModelUnavailable
 from autocoder_jupyter.models import keys
 from autocoder_jupyter.models.client import LiteLLMModel
 from autocoder_jupyter.models.faults import RetryPolicy
+from autocoder_jupyter.models.preflight import own_prices
 from autocoder_jupyter.models.protocol import SILENT, Grant, Listener, ModelConfig, Question, WorstCase
 from autocoder_jupyter.models.questions import OnSend
 from autocoder_jupyter.models.spawn import spawn
@@ -64,6 +65,7 @@ class Order:
         reports: whether each request is reported before it is sent.
         variables: the environment, if it is another one than that of the order before. Keys of models are in it.
         key: the key that a person typed for this model.
+        prices: the prices that a person chose for it.
         folder: the working folder, to which paths of credentials may be relative.
     """
 
@@ -75,6 +77,7 @@ class Order:
     variables: Mapping[str, str] | None = None
     folder: str = ""
     key: str = field(default="", repr=False)
+    prices: tuple[float, float] | None = None
 
 
 class RemoteModel:
@@ -102,7 +105,10 @@ class RemoteModel:
         await self.preflight()
         here = self._here
         key = keys.typed(here.config) or ""
-        order = Order(here.config, here.patience, here.limited, question, here.on_send is not None, key=key)
+        prices = own_prices(here.config)
+        order = Order(
+            here.config, here.patience, here.limited, question, here.on_send is not None, key=key, prices=prices
+        )
         for _ in range(_STARTS):
             process = await background.call_blocking(lambda: process_for(here.config))
             if process is None:

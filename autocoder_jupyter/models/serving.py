@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.background import start_thread
-from autocoder_jupyter.models import keys, library
+from autocoder_jupyter.models import keys, library, preflight
 from autocoder_jupyter.models.client import LiteLLMModel
 from autocoder_jupyter.models.process import ALIVE_SECONDS, ASKS, Order, Outbox, portable
 from autocoder_jupyter.models.protocol import Grant, Listener, WorstCase
@@ -128,6 +128,7 @@ class _Server:
         with contextlib.suppress(OSError):
             os.chdir(order.folder)
         keys.use(order.config, order.key)
+        preflight.use_prices(order.config, order.prices)
 
     async def _ask(self, number: int, order: Order) -> None:
         remote = _RemoteListener(self, number)

@@ -279,6 +279,11 @@ def _(event: events.ModelRefused, state: CodeRun) -> CodeRun:
 
 
 @_after.register
+def _(event: events.PriceAsked, state: CodeRun) -> CodeRun:
+    return replace(state, asks_price=True)
+
+
+@_after.register
 def _(event: events.NoAnswerYet, state: CodeRun) -> CodeRun:
     return replace(state, silent=event.stages)
 

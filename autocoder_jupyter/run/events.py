@@ -367,6 +367,11 @@ class ModelRefused:
     offers: tuple[ModelOffer, ...]
 
 
+@dataclass(frozen=True)
+class PriceAsked:
+    """The model was not asked, because the cost is limited and its price is not known."""
+
+
 # Events of an agent, and of code mode
 
 
@@ -522,6 +527,7 @@ Event = (
     | DriftFound
     | OptionOffered
     | ModelRefused
+    | PriceAsked
     | TurnBegun
     | AgentText
     | ToolCalled

@@ -413,6 +413,11 @@ def _(event: events.ModelRefused, state: FunctionRun) -> FunctionRun:
 
 
 @_after.register
+def _(event: events.PriceAsked, state: FunctionRun) -> FunctionRun:
+    return replace(state, asks_price=True)
+
+
+@_after.register
 def _(event: events.NoAnswerYet, state: FunctionRun) -> FunctionRun:
     return replace(state, silent=event.stages)
 

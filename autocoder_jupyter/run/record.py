@@ -128,6 +128,7 @@ class RunRecord(ABC):
         limit: the setting that ended the run, such as `max_cost`; "" if none did.
         needs: the least that the next question may take of this limit; 0 if that is not known.
         offers: the models that can be asked instead of one that could not be asked, or did not answer; None if it did.
+        asks_price: whether it has ended because the price of its model is not known.
         sent: the text that was sent to the model; in the last record only.
         steps: when each step began and how long it took.
     """
@@ -146,6 +147,7 @@ class RunRecord(ABC):
     limit: str = ""
     needs: float = 0
     offers: tuple[ModelOffer, ...] | None = None
+    asks_price: bool = False
     sent: str = ""
     steps: Steps = field(default=Steps(), compare=False)
 

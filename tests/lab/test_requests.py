@@ -15,8 +15,9 @@ from autocoder_jupyter.magics.doctor import DoctorRow
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.magics.references import describe
 from autocoder_jupyter.models import catalogue, preflight
+from autocoder_jupyter.models.protocol import ModelConfig
 from autocoder_jupyter.run.code_run import CodeRun
-from autocoder_jupyter.run.events import NoAnswerYet, PlanReady, SampleOutputs
+from autocoder_jupyter.run.events import NoAnswerYet, PlanReady, PriceAsked, SampleOutputs
 from autocoder_jupyter.types import (
     CodePlan,
     Difference,
@@ -80,6 +81,27 @@ def test_a_model_that_says_nothing_is_waited_for_or_not(
     (told,) = listed(notebook)
     assert action in told["actions"] and asked(notebook, action) == {"ok": True, "value": None}
     assert jobs.last.asked == [reply, reply]
+
+
+def test_a_price_is_set_for_the_model_of_the_run(shell: Any, notebook: Notebook, jobs: ScriptedJobs) -> None:
+    shell.run("%%autocode growth -m openai/mine\nWords")
+    jobs.last.tell(PriceAsked())
+    jobs.last.end("failed", error="The price is not known.\nIf it is free: %config …")
+    (told,) = listed(notebook)
+    assert (told["title"], told["tone"]) == ("What does it cost?", "warn")
+    assert [told["buttons"].get(action) for action in ("free", "set-price", "retry")] == [
+        "It is free",
+        "Set a price",
+        None,
+    ]
+    mine = ModelConfig("openai/mine")
+    try:
+        for wrong in (None, [1], [0, "1"], [0, -1], [True, 0]):
+            assert not asked(notebook, "price", prices=wrong)["ok"] and preflight.own_prices(mine) is None
+        assert asked(notebook, "price", prices=[2, 8.0]) == {"ok": True, "value": None}
+        assert preflight.own_prices(mine) == (2e-6, 8e-6)
+    finally:
+        preflight.use_prices(mine, None)
 
 
 def test_cancel_stops_what_runs_and_nothing_else(shell: Any, notebook: Notebook, jobs: ScriptedJobs) -> None:

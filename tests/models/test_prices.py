@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from autocoder_jupyter.errors import ModelError
+from autocoder_jupyter.errors import InvalidRequest, ModelError
 from autocoder_jupyter.models import library, preflight
 from autocoder_jupyter.models.catalogue import known_models
 from autocoder_jupyter.models.library import cost_of, describe, require_price
@@ -78,6 +78,23 @@ def test_a_model_of_ones_own_may_cost_nothing() -> None:
     free = ModelConfig("openai/scripted", params={"input_cost_per_token": 0, "output_cost_per_token": 0})
     assert cost_of(USAGE, free, library.load()) == 0.0
     require_price(free, library.load())
+
+
+def test_prices_that_a_person_chose_are_for_one_model_at_one_address() -> None:
+    mine, priced = ModelConfig("openai/mine", api_base="http://127.0.0.1:9/v1"), {"input_cost_per_token": 1.0}
+    try:
+        preflight.use_prices(mine, (1e-6, 2e-6))
+        assert cost_of(USAGE, mine, library.load()) == pytest.approx(1000e-6 + 20e-6)
+        assert cost_of(USAGE, ModelConfig("openai/mine"), library.load()) is None
+        assert cost_of(USAGE, ModelConfig("openai/other", api_base=mine.api_base), library.load()) is None
+        own = ModelConfig("openai/mine", api_base=mine.api_base, params={**priced, "output_cost_per_token": 0})
+        assert cost_of(USAGE, own, library.load()) == 1000.0
+    finally:
+        preflight.use_prices(mine, None)
+    assert preflight.own_prices(mine) is None
+    for wrong in ((-1.0, 0.0), (0.0, float("inf")), (0.0, float("nan")), (True, 0.0)):
+        with pytest.raises(InvalidRequest, match="must be a number"):
+            preflight.use_prices(mine, wrong)
 
 
 @pytest.mark.parametrize(

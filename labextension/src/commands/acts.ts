@@ -11,7 +11,7 @@ import type { IEntry } from '../results/entries';
 import { allows, isUnderWay, needsCell } from '../results/entries';
 import type { IResults } from '../results/tokens';
 import { exportResult } from './exporting';
-import { raiseLimit } from './limits';
+import { askForPrices, raiseLimit } from './limits';
 import type { ITarget } from './target';
 
 /** A command for one result. */
@@ -50,6 +50,13 @@ export function acts({ app, results, inspectors, editors }: ISurroundings): IAct
     (action: Action) =>
     ({ entry }: ITarget): Promise<unknown> =>
       link().request(action, entry.name, { question: entry.job?.question });
+
+  const priced = async ({ notebook, entry }: ITarget, prices: [number, number]): Promise<void> => {
+    await link().request('price', entry.name, { prices });
+    if (reveal(notebook, entry.cellId ?? '')) {
+      await app.commands.execute('notebook:run-cell');
+    }
+  };
 
   return [
     {
@@ -162,6 +169,23 @@ export function acts({ app, results, inspectors, editors }: ISurroundings): IAct
         if (await raiseLimit(notebook, entry)) {
           await app.commands.execute('notebook:run-cell');
         }
+      }
+    },
+    {
+      action: 'free',
+      label: 'It Is Free',
+      caption: 'Say that the model costs nothing, and run the cell again.',
+      icon: ACT_ICONS.more,
+      execute: target => priced(target, [0, 0])
+    },
+    {
+      action: 'set-price',
+      label: 'Set a Price',
+      caption: 'Set the price of the model, and run the cell again.',
+      icon: ACT_ICONS.more,
+      execute: async target => {
+        const prices = await askForPrices(target.entry.name);
+        return prices && priced(target, prices);
       }
     },
     {

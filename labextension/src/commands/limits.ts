@@ -42,3 +42,22 @@ export async function raiseLimit(notebook: NotebookPanel, { cellId, job, name }:
   cell.model.sharedModel.setSource(source);
   return reveal(notebook, cell.model.id);
 }
+
+/** Ask for the prices of a model, in US dollars for a million tokens; `null` if the user cancelled. */
+export async function askForPrices(name: string): Promise<[number, number] | null> {
+  const prices: number[] = [];
+  for (const kind of ['input', 'output']) {
+    const asked = await InputDialog.getNumber({
+      title: `The price of the model of ${name}`,
+      label: `US dollars for a million ${kind} tokens. They count until the kernel ends.`,
+      value: 0,
+      renderer: ANY_NUMBER,
+      okLabel: kind === 'input' ? 'Next' : 'Run'
+    });
+    if (!asked.button.accept || asked.value === null || !(asked.value >= 0)) {
+      return null;
+    }
+    prices.push(asked.value);
+  }
+  return [prices[0], prices[1]];
+}

@@ -125,6 +125,7 @@ export type Action =
   | 'approve'
   | 'decline'
   | 'keep'
+  | 'price'
   | 'silent-wait'
   | 'silent-again'
   | 'silent-model'
@@ -154,6 +155,8 @@ export type RequestDetails = {
   values?: JSONObject;
   key?: string;
   keep?: boolean;
+  /** For `price`: US dollars for a million tokens of questions, and of answers. */
+  prices?: [number, number];
   /** For `edit`: the edited texts. */
   code?: string;
   tests?: string;

@@ -7,7 +7,7 @@ import { job } from '../../link/__tests__/fakes';
 import type { IResults } from '../../results/tokens';
 import { acts } from '../acts';
 
-jest.mock('../../cells/place', () => ({}));
+jest.mock('../../cells/place', () => ({ reveal: () => true }));
 
 const request = jest.fn(async () => null);
 const notebook = {} as NotebookPanel;
@@ -28,10 +28,21 @@ it.each([
   ['cancel', []],
   ['check-split', []],
   ['approve', [{ question: 'fiscalmonths' }]],
-  ['decline', [{ question: 'fiscalmonths' }]]
+  ['decline', [{ question: 'fiscalmonths' }]],
+  ['silent-again', []]
 ])('asks the kernel to %s, and of a question that it is the one that was seen', async (action, details) => {
   await execute(action);
   expect(request.mock.calls).toEqual([[action, 'growth', ...details]]);
+});
+
+it('runs the cell of a model that costs nothing again', async () => {
+  const run = jest.fn();
+  const act = acts({ app: { commands: { execute: run } }, results: { link: { request } } } as never).find(
+    act => act.action === 'free'
+  )!;
+  await act.execute({ notebook, entry: { name: 'growth', cellId: 'a', job: null } });
+  expect(request.mock.calls).toEqual([['price', 'growth', { prices: [0, 0] }]]);
+  expect(run).toHaveBeenCalledWith('notebook:run-cell');
 });
 
 it('says that there is no kernel', async () => {
