@@ -43,7 +43,7 @@ from autocoder_jupyter.run.of_report import (
     verified_run,
 )
 from autocoder_jupyter.types.records import STAGES, StageName
-from autocoder_jupyter.view.amounts import clock, counted, duration, spending
+from autocoder_jupyter.view.amounts import counted, duration, spending
 from autocoder_jupyter.view.document import (
     Block,
     Button,
@@ -80,7 +80,6 @@ def card(state: FunctionRun) -> Document:
         tone(state),
         facts=facts(state),
         is_under_way=not state.finished,
-        last_step=f"last step at {clock(state.log[-1].at)}" if state.log and not state.finished else "",
         marks=_stages(state),
         status=(*_waits(state), *filter(None, (parts.no_answer(state),)), *_beside(state)),
         sections=(Section("", rows(state), folded=False), *folded_sections(state, evidence)),

@@ -77,7 +77,7 @@ def head_html(document: Document) -> Html:
             class_=UNDER_WAY if document.is_under_way else None,
             look=document.tone,
         ),
-        element("span", escape(" · ".join(filter(None, (*document.facts, document.last_step)))), look="muted digits"),
+        element("span", escape(" · ".join(document.facts)), look="muted digits"),
     )
     return element("div", join(*shown, between=" "), class_="autocode-head", look="head")
 

@@ -44,8 +44,7 @@ _CODE = " " * 4
 def document_text(document: Document, columns: int = 0) -> str:
     """The document in lines of text."""
     columns = max(columns, _NARROWEST) if columns else 0
-    facts = filter(None, (*document.facts, document.last_step))
-    first = " · ".join((f"● {document.name}  {document.title}", *facts))
+    first = " · ".join((f"● {document.name}  {document.title}", *document.facts))
     shown = (section for section in document.sections if section.only != "html")
     table = columns - len(_CODE) if columns else TABLE_CHARACTERS
     text = markup.lines([first, *(f"  {words}" for section in shown for words in _section(section, table))])

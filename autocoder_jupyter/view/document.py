@@ -240,7 +240,6 @@ class Document:
 
     Args:
         is_under_way: whether the title is of an active run; a page replaces it when the run has been interrupted.
-        last_step: when the last step was; a page that has a clock does not show it.
         shorter: shorter forms of sections by title, in the order in which they are used until the document is short
             enough.
         is_indented: whether the content of folded sections is indented.
@@ -251,7 +250,6 @@ class Document:
     tone: Tone
     facts: tuple[str, ...] = ()
     is_under_way: bool = False
-    last_step: str = ""
     marks: tuple[Span, ...] = ()
     status: tuple[str, ...] = ()
     sections: tuple[Section, ...] = ()

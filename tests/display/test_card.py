@@ -235,12 +235,6 @@ def test_time_passing_and_words_arriving_change_nothing_on_the_card() -> None:
     assert card_html(wrote) == card_html(RUNNING)
 
 
-def test_the_card_alone_says_when_it_last_went_on(read: Any) -> None:
-    state = replace(RUNNING, log=(LogLine(5.0, "plan"), LogLine(72.4, "run")))
-    assert "$0.031 of $0.50 · last step at 01:12" in read(card_html(state)).text
-    assert "last step" not in read(card_html(replace(state, phase="ready"))).text
-
-
 def test_an_unknown_cost_is_called_unknown() -> None:
     text = card_text(replace(RUNNING, usage=Usage(input_tokens=10, cost=None)))
     assert "cost unknown, limit $0.50" in text
