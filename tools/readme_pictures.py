@@ -30,6 +30,7 @@ from PIL import Image
 from playwright.sync_api import ViewportSize, sync_playwright
 
 from tests.browser import agent_scripts, scripts
+from tests.browser.conftest import PROGRAMS
 from tests.browser.lab import Lab, NotebookPage
 from tests.scripted_model import Answer, ScriptedModel, prompt_of
 
@@ -172,9 +173,8 @@ def opened(cell: str, model: str, address: str, theme: str = "Light") -> Iterato
         with Lab(root, env) as lab, sync_playwright() as playwright:
             lab.use_theme(f"JupyterLab {theme}")
             lab.write("growth.ipynb", [f"%load_ext autocoder_jupyter\n{scripts.DATA}", cell, "growth"])
-            browser = playwright.chromium.launch(
-                executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
-            )
+            program = next(filter(None, map(shutil.which, PROGRAMS)), None)
+            browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
             context = browser.new_context(viewport=WINDOW, device_scale_factor=2)
             context.set_default_timeout(TIMEOUT_MS)
             page = NotebookPage(context.new_page(), lab, "growth.ipynb")
@@ -212,7 +212,7 @@ def work(page: NotebookPage, story: Story, folder: Path) -> None:
     page.page.get_by_role("tab", name="Autocode").click()
     page.run(1)
     window = page.output(1).locator(".autocode-live")
-    window.get_by_text("Writing code and tests").wait_for(timeout=TIMEOUT_MS)
+    page.output(1).locator(".autocode-now").get_by_text("Writing code and tests").wait_for(timeout=TIMEOUT_MS)
     page.page.wait_for_timeout(3000)
     page.cell(1).locator(".cm-content").scroll_into_view_if_needed()
     window.scroll_into_view_if_needed()

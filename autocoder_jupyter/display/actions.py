@@ -195,13 +195,14 @@ SILENT_ANSWERS = {"wait": "Wait", "again": "Try again", "model": "Another model"
 def silent_row(state: _State) -> Row:
     """That the model says nothing, and what can be done about it; empty if it does not."""
     if not state.silent:
-        return Row("No answer", ())
+        return Row("Model", ())
+    words = no_answer(state)
     buttons = (Button(label, "autocode-do", f"silent-{word}") for word, label in SILENT_ANSWERS.items())
     *others, last = SILENT_ANSWERS
     typed = line(f"Write %autocode reply {state.name} {', '.join(others)} or {last}.")
     return Row(
-        "No answer",
-        (line(Span(no_answer(state), "warn"), *buttons), Row("", (typed,), kind=WORDS)),
+        "Model",
+        (line(Span(f"{words[:1].upper()}{words[1:]}", "warn"), *buttons), Row("", (typed,), kind=WORDS)),
         prefix="",
         refines=state.name,
     )

@@ -7,6 +7,7 @@ is updated only after an event.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Set
 
 from autocoder_jupyter.display import folds, parts
@@ -66,6 +67,8 @@ MOST_DIFFERENCES = 8
 READY_TONES: dict[str, Tone] = {READY: "good", WITH_QUESTION: "warn", NOT_FULLY_CHECKED: "quiet"}
 """The colours of the verdicts."""
 
+_RENAMED = re.compile(r'--rename (?:"([^"]+)"|([^\s"]+))')
+
 _UNSOLVED = ("failed", "over_budget")
 _HAS_FAILURES = (*_UNSOLVED, "running", "waiting", "cancelled")
 """Phases in which the row *Failed* shows what failed in the last attempt."""
@@ -108,7 +111,7 @@ def rows(state: FunctionRun, *, in_full: bool = False) -> tuple[Row, ...]:
         silent_row(state),
         Row("Agent", () if state.finished else folds.agent_blocks(state)),
         Row("Reason", (*_paragraphs(reason), *(() if failed else best)), prefix=""),
-        Row("Price", lines(_typed_prices(state)), prefix="", kind=WORDS),
+        Row("", lines(_typed(state)), prefix="", kind=WORDS),
         model_row(state),
         Row("Failed", (*failed, *(best if failed else ()))),
         Row("New name", _keeping(state)),
@@ -245,19 +248,24 @@ def _beside(state: FunctionRun) -> tuple[str, ...]:
 
 
 def _headline(state: FunctionRun) -> str:
-    """The first failure; "" if the title already says why the run ended."""
+    """The renamed columns, or the first failure; "" if the title already says why the run ended."""
+    if _asks_for_rename(state):
+        pairs = map("".join, _RENAMED.findall(state.option))
+        return clipped(", ".join(pair.replace("=", " → ", 1) for pair in pairs), parts.FIRST_LINE)
     return parts.first_failure(state.outcomes, state.evidence, _reason(state)) if state.phase == "failed" else ""
 
 
 def _reason(state: FunctionRun) -> str:
     reason = parts.without_first(state.reason, state.outcomes) if state.phase in _UNSOLVED else state.reason
-    typed = set(_typed_prices(state))
+    typed = _typed(state)
     return reason_of("\n".join(words for words in reason.split("\n") if words not in typed), title(state))
 
 
-def _typed_prices(state: FunctionRun) -> tuple[str, ...]:
-    """How to set a price without our buttons."""
-    return tuple(words for words in state.reason.split("\n") if state.asks_price and "%config" in words)
+def _typed(state: FunctionRun) -> list[str]:
+    """The lines of the reason that say what to type in place of our buttons."""
+    begins = ("If it is free: ", "To set a price") if state.asks_price else ("If they are: ",)
+    asks = state.asks_price or _asks_for_rename(state)
+    return [words for words in state.reason.split("\n") if asks and words.strip().startswith(begins)]
 
 
 def _not_verified(state: FunctionRun) -> tuple[Block, ...]:
@@ -280,9 +288,8 @@ def _paragraphs(reason: str) -> tuple[Line, ...]:
 
 
 def _stages(state: FunctionRun) -> tuple[Span, ...]:
-    """Every stage in its place from the start; an optional one only when it is reached.
-
-    None when it is ready, or no model was asked: the title and what is below it say more.
+    """Every stage in its place from the start; an optional one only when it is reached. None at the end: the title and
+    what is below it say more.
     """
     shown = []
     for stage, record in STAGES.items():
@@ -290,7 +297,7 @@ def _stages(state: FunctionRun) -> tuple[Span, ...]:
         if how is not None or not record.is_optional:
             mark, tone = _stage_mark(state, stage, how)
             shown.append(Span(f"{mark} {record.label}", tone, tip=how.detail if how else ""))
-    return () if state.is_ready or state.asks_model or state.asks_price else tuple(shown)
+    return () if state.is_ready or state.finished else tuple(shown)
 
 
 def _stage_mark(state: FunctionRun, stage: StageName, how: StageState | None) -> tuple[str, Tone]:
@@ -305,9 +312,7 @@ def _stage_mark(state: FunctionRun, stage: StageName, how: StageState | None) ->
         return "≠", "warn"
     if how.status == "done":
         return ("↺" if how.replayed else "✓"), "good"
-    if state.phase in ("cancelled", "over_budget") or (STAGES[stage].runs_beside and state.finished):
-        return "–", "quiet"  # it was stopped or is not needed any more; it did not fail
-    return ("✗", "bad") if how.status == "failed" or state.finished else ("◐", "busy")
+    return ("✗", "bad") if how.status == "failed" else ("◐", "busy")
 
 
 def _found_a_failure(state: FunctionRun, stage: StageName) -> bool:

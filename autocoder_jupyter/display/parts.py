@@ -70,7 +70,7 @@ PHASE_TITLES: dict[Phase, str] = {
 PRICE_UNKNOWN = "What does it cost?"
 """The title of a run whose cost is limited, and whose model has no known price."""
 
-NO_ANSWER = "No answer yet"
+NO_ANSWER = "no answer yet"
 
 WHICH_MODEL = "Which model?"
 """The title of a run whose model could not be asked."""
@@ -83,7 +83,7 @@ def waits_for(run: RunRecord, faults: Iterable[str]) -> tuple[str, ...]:
 
 
 def no_answer(run: RunRecord) -> str:
-    """`No answer yet: Tests`, without a name if there is only the first question; "" if the model says something."""
+    """`no answer yet: Tests`, without a name if there is only the first question; "" if the model says something."""
     named = [STAGES[stage].label for stage in run.silent if stage in STAGES] if run.silent != ("code",) else []
     return ": ".join(filter(None, (NO_ANSWER, ", ".join(named)))) if run.silent else ""
 
@@ -151,7 +151,7 @@ def assumptions(
     return (
         *([Bullets(tuple(listed[:first]))] if first else []),
         line(Span(f"and {more}" if first else more, only="text")),
-        Fold(more, (Bullets(tuple(listed[first:])),), only="html"),
+        Fold(more, (Bullets(tuple(listed[first:])),), only="html", is_beside=not first),
     )
 
 

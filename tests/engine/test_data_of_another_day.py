@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from dataclasses import replace
 from difflib import SequenceMatcher
 from typing import Any
 
@@ -18,7 +19,8 @@ from autocoder_jupyter.data.renames import call_with, likely_renames, option_of,
 from autocoder_jupyter.data.shapes import shape_of
 from autocoder_jupyter.data.value_drift import value_profile
 from autocoder_jupyter.data.withheld import WithheldColumns
-from autocoder_jupyter.display.card import card, title, tone
+from autocoder_jupyter.display.actions import WORDS
+from autocoder_jupyter.display.card import card, facts, title, tone
 from autocoder_jupyter.errors import DataDrift, DriftWarning, InvalidRequest
 from autocoder_jupyter.result.recorded import result_of
 from autocoder_jupyter.run.events import DriftFound, OptionOffered
@@ -59,11 +61,17 @@ async def test_a_likely_new_name_is_offered_and_nothing_is_sent(runner: Runner) 
     assert "add --rename price=amount to the first line" in raised.value.hint
     assert "growth.run(sales.rename(columns={'amount': 'price'}))" in raised.value.hint
     assert [event.option for event in seen if isinstance(event, OptionOffered)] == ["--rename price=amount"]
-    state = FunctionRun("growth", phase="failed", option="--rename price=amount")
+    reason = str(raised.value)
+    state = FunctionRun("growth", phase="failed", option="--rename price=amount", reason=reason)
     html = str(document_html(card(state), 20_000))
     assert 'class="autocode-option-cell"' in html and 'data-autocode-option="--rename price=amount"' in html
     assert "--rename price=amount" in document_text(card(state))
     assert (title(state), tone(state)) == ("Renamed?", "warn"), "the function is there, so it has not failed"
+    assert facts(state)[0] == "price → amount"
+    spaced = replace(state, option='--rename "unit price=price each" --rename a=b')
+    assert facts(spaced)[0] == "unit price → price each, a → b"
+    typed = html.partition(f'class="{WORDS}"')
+    assert "If they are: add" not in typed[0] and "If they are: add --rename price=amount" in typed[2]
 
 
 @pytest.mark.local_sandbox

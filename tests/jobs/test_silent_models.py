@@ -97,10 +97,10 @@ def test_the_card_asks_and_the_question_goes_with_the_answer(stage: str, tmp_pat
         run = it.wait_for(lambda run: run.silent == (ASKED[stage],))
         html, text = card_html(run), card_text(run)
         label = {"plan": "", "tests": ": Tests", "second": ": Second opinion"}[stage]
-        assert f"No answer yet{label}" in html and f"No answer yet{label}" in strip_of(run).now
+        assert f"No answer yet{label}" in html and f"no answer yet{label}" in strip_of(run).now
         assert [html.count(f'aria-label="{words}"') for words in ("Wait", "Try again", "Another model")] == [1, 1, 1]
         assert "Write %autocode reply growth wait, again or model." in text
-        assert f"No answer yet{label}" in status_line(run)
+        assert f"no answer yet{label}" in status_line(run)
         it.release.set()
         it.job.result.wait(120)
         run = it.job.tracker.run

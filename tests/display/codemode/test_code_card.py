@@ -39,7 +39,7 @@ def test_a_model_that_says_nothing_is_a_question_on_the_card() -> None:
         "  Write %autocode reply rates wait, again or model.",
     ]
     assert all(f'aria-label="{words}"' in card_html(silent) for words in ("Wait", "Try again", "Another model"))
-    assert "No answer yet" in render(silent).now
+    assert "no answer yet" in render(silent).now
     assert "No answer yet" not in card_html(after(events.Finished("cancelled"), state=silent))
 
 
