@@ -73,6 +73,11 @@ def _asks_price(state: _State) -> bool:
     return state.finished and state.asks_price
 
 
+def _has_another_question(state: _State) -> bool:
+    """Whether the same request would end in the same way, because something else is asked first."""
+    return state.asks_price or (isinstance(state, FunctionRun) and bool(state.option))
+
+
 def _is_silent(state: _State) -> bool:
     return bool(state.silent)
 
@@ -111,13 +116,13 @@ ACTIONS = (
     Action("silent-model", _is_silent),
     Action("call", _can_be_called, "Run"),
     Action("insert-call", _can_be_called, "Insert call"),
-    Action("retry", _finished, "Retry", lambda state: _not_ready(state) and not state.asks_price),
-    Action("edit-request", _always, "Edit the request", _not_ready),
-    Action("edit-code", _ended_function, "Edit the code", _has_an_attempt),
-    Action("choose-model", _asks_model),
     Action("free", _asks_price, "It is free"),
     Action("set-price", _asks_price, "Set a price"),
     Action("raise-limit", lambda state: bool(limit_flag(state)), "Raise the limit"),
+    Action("retry", _finished, "Retry", lambda state: _not_ready(state) and not _has_another_question(state)),
+    Action("edit-request", _always, "Edit the request", _not_ready),
+    Action("edit-code", _ended_function, "Edit the code", _has_an_attempt),
+    Action("choose-model", _asks_model),
     Action("inspect", _always, "Inspect", _ready),
     Action("check-split", can_be_checked, OFFER),
     Action("insert-code", _has_code),

@@ -277,6 +277,32 @@ def test_the_first_steps_are_done_with_the_keyboard_and_lead_to_a_first_cell(not
     has_source(page, 2, "%%autocode result\nRevenue of ")
 
 
+LABELS_ABOVE = """card => {
+    const rows = [...card.querySelectorAll("div")].filter(row =>
+        row.checkVisibility() && row.getBoundingClientRect().height && row.children[0]?.style.flex.endsWith("8em"));
+    const above = rows.filter(({ children: [label, value] }) =>
+        label.getBoundingClientRect().bottom <= value.getBoundingClientRect().top + 1);
+    return [rows.length, above.length, card.scrollWidth <= card.clientWidth];
+}"""
+"""The rows with a label, those whose label stands above the value, and whether the card is wide enough for all."""
+
+
+def test_between_two_open_sidebars_labels_stand_above_values(notebook: Open) -> None:
+    page = notebook(scripts.CELL)
+    page.run(1)
+    page.card(1).get_by_text(re.compile("^● Ready")).wait_for(timeout=PATIENCE)
+    rows, above, _ = page.card(1).evaluate(LABELS_ABOVE)
+    assert rows >= 3 and above == 0
+    page.page.set_viewport_size({"width": 700, "height": 900})
+    page.page.evaluate("() => { jupyterapp.shell.expandLeft(); jupyterapp.shell.expandRight(); }")
+    expect(page.page.locator("#jp-right-stack")).to_be_visible()
+    expect(page.page.locator("#jp-left-stack")).to_be_visible()
+    page.card(1).scroll_into_view_if_needed()
+    assert page.card(1).evaluate(LABELS_ABOVE) == [rows, rows, True]
+    picture(page, "between_sidebars")
+    page.page.evaluate("() => jupyterapp.shell.collapseLeft()")
+
+
 def test_a_failed_card_leads_on_by_its_buttons(notebook: Open, reply: Reply) -> None:
     page = notebook(f"{scripts.CELL} Never right.")
     page.run(1)

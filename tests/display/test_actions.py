@@ -22,12 +22,25 @@ FUNCTION, TOOLS = FunctionRun("growth"), CodeRun("rates")
         (FunctionRun("growth", phase="cancelled"), ("retry", "edit-request")),
         (
             FunctionRun("growth", phase="over_budget", limit="max_cost", solution="x"),
-            ("retry", "edit-request", "edit-code", "raise-limit"),
+            ("raise-limit", "retry", "edit-request", "edit-code"),
         ),
+        (FunctionRun("growth", phase="failed", option="--rename a=b"), ("edit-request",)),
+        (FunctionRun("growth", phase="failed", asks_price=True), ("free", "set-price", "edit-request")),
         (CodeRun("rates", phase="ready"), ("inspect",)),
         (CodeRun("rates", phase="failed"), ("retry", "edit-request")),
     ],
-    ids=["running", "ready", "failed", "failed with code", "cancelled", "over budget", "ready answer", "failed answer"],
+    ids=[
+        "running",
+        "ready",
+        "failed",
+        "failed with code",
+        "cancelled",
+        "over budget",
+        "renamed",
+        "without a price",
+        "ready answer",
+        "failed answer",
+    ],
 )
 def test_a_card_has_the_buttons_that_help(state: Any, offered: tuple[str, ...]) -> None:
     assert tuple(buttons(state)) == offered
