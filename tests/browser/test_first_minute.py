@@ -1,8 +1,9 @@
-"""A cell without a key: its card asks which model, a key is typed into it, and is in nothing that is saved."""
+"""The first run: a card asks which model if there is no key, what it costs, and what to do if it says nothing."""
 
 from __future__ import annotations
 
 import json
+import threading
 from typing import Any
 
 import pytest
@@ -10,7 +11,8 @@ import pytest
 from tests.browser import scripts
 from tests.browser.conftest import ARTIFACTS, Open, Reply
 from tests.browser.lab import Lab, NotebookPage, expect
-from tests.browser.test_panel import barriers, use_theme
+from tests.browser.test_panel import barriers, offer, use_theme
+from tests.scripted_model import Answer
 
 pytestmark = [pytest.mark.browser, pytest.mark.local_sandbox, pytest.mark.usefixtures("extension")]
 
@@ -68,3 +70,47 @@ def test_a_key_is_typed_into_the_card_and_is_in_no_file(notebook: Open, lab: Lab
         assert KEY not in page.page.content()
     finally:
         lab.use_settings("autocoder-jupyter/plugin", {})
+
+
+@pytest.mark.own_kernel  # the time is set in it
+def test_a_model_that_says_nothing_is_asked_again_or_another_one_is_chosen(notebook: Open, reply: Reply) -> None:
+    release, asked = threading.Event(), []
+
+    def answer(request: dict[str, Any]) -> Answer:
+        asked.append(request)
+        return Answer(scripts.answer(request), hold=release)
+
+    model = reply(answer)
+    page = notebook("from autocoder_jupyter.models import silence; silence.SILENT_SECONDS = 0.5", scripts.CELL)
+    page.run(1)
+    page.wait_for_prompt(1)
+    page.run(2)
+    card = page.card(2)
+    try:
+        for word in ("Wait", "Try again"):
+            card.get_by_role("button", name=word).click(timeout=PATIENCE)
+        model.wait_for_hang_ups(1)
+        another = card.get_by_role("button", name="Another model")
+        another.wait_for(timeout=PATIENCE)
+        expect(card.get_by_text("%autocode reply growth")).to_be_hidden()  # the buttons do it
+        assert len(asked) == 2 and barriers(page, ".jp-AutocodeFollowed") == []
+        page.output(2).screenshot(path=ARTIFACTS / "no_answer_yet.png")
+        another.click()
+        card.get_by_text("● Which model?", exact=True).wait_for(timeout=PATIENCE)
+        expect(page.output(2).get_by_role("form", name="Which model?")).to_be_visible()
+        assert len(asked) == 2
+    finally:
+        release.set()
+
+
+@pytest.mark.own_kernel  # a price stays in it
+def test_a_limit_in_dollars_asks_for_a_price_that_is_not_known(notebook: Open) -> None:
+    page = notebook(scripts.CELL.replace("growth", "growth --max-cost 1", 1))
+    page.run(1)
+    page.card(1).get_by_text("● What does it cost?", exact=True).wait_for(timeout=PATIENCE)
+    expect(page.card(1).get_by_text("If it is free: ")).to_be_hidden()
+    expect(offer(page, 1, "Set a price")).to_be_visible()
+    assert barriers(page, ".jp-AutocodeFollowed") == []
+    offer(page, 1, "It is free").click()
+    page.card(1).get_by_text("● Ready", exact=False).first.wait_for(timeout=PATIENCE)
+    expect(page.card(1).locator(".autocode-head")).to_contain_text("$0", use_inner_text=True)
