@@ -32,6 +32,7 @@ from playwright.sync_api import ViewportSize, sync_playwright
 from tests.browser import agent_scripts, scripts
 from tests.browser.conftest import PROGRAMS
 from tests.browser.lab import Lab, NotebookPage
+from tests.first_answers import joined
 from tests.scripted_model import Answer, ScriptedModel, prompt_of
 
 PLAIN = """
@@ -97,7 +98,7 @@ def stage_of(request: dict[str, Any]) -> str:
 
 def text_of(request: dict[str, Any]) -> str:
     """The text of an answer: the first code is wrong."""
-    others = {"code": scripts.fenced(scripts.WRONG), "second": scripts.fenced(SECOND)}
+    others = {"code": joined(scripts.PLAN, scripts.fenced(scripts.WRONG)), "second": scripts.fenced(SECOND)}
     return others.get(stage_of(request)) or scripts.answer(request)
 
 
@@ -112,7 +113,9 @@ class Story:
         stage, text = stage_of(request), text_of(request)
         if stage not in ("code", "tests"):
             return Answer(text)
-        return Answer(text, pace=0.02, hold=self.go_on, hold_after=700 if stage == "code" else 1500)
+        return Answer(
+            text, pace=0.02, hold=self.go_on, hold_after=text.index("def run(") + 400 if stage == "code" else 1500
+        )
 
 
 def told(request: dict[str, Any]) -> Answer:

@@ -202,7 +202,7 @@ class Controls:
             widget.close()
 
 
-_NO_WIDGETS = "%autocode status shows the progress. In place of buttons: %autocode cancel, approve, decline, answer."
+_NO_WIDGETS = "%autocode status shows the progress. In place of buttons: %autocode cancel and %autocode reply."
 
 
 def _button(ipywidgets: Any, label: str, style: str, act: Any, margin: str, *, disabled: bool = False) -> Any:

@@ -59,8 +59,8 @@ _ALL = (
     Subcommand(
         "reply",
         "replies",
-        "NAME [yes WHAT|no|ANSWERS|use NUMBER|keep] [--always]",
-        "answer what it asks: about packages or a tool call, which a yes names, its plan, or its result",
+        "NAME [yes WHAT|no|ANSWERS|use NUMBER|keep|wait|again|model] [--always]",
+        "answer what it asks: about packages or a tool call, which a yes names, its plan, its result, a silent model",
         1,
         99,
         True,
