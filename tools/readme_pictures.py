@@ -43,7 +43,7 @@ PLAIN = """
 
 TIMEOUT_MS = 90_000
 WINDOW: ViewportSize = {"width": 1440, "height": 950}
-TALL: ViewportSize = {"width": 1130, "height": 1200}
+TALL: ViewportSize = {"width": 1130, "height": 1500}
 FILM: ViewportSize = {"width": 960, "height": 640}
 
 READY = re.compile("^● Ready")
@@ -241,9 +241,12 @@ def inspect(page: NotebookPage, folder: Path, **tabs: str) -> None:
     page.run(2)
     output = page.output(2)
     for name, tab in tabs.items():
-        output.get_by_role("tab", name=tab).click(timeout=TIMEOUT_MS)
-        page.page.wait_for_timeout(1500)
+        shown = output.get_by_role("tab", name=tab)
+        while shown.get_attribute("aria-selected", timeout=TIMEOUT_MS) != "true":  # what is found later shows it anew
+            shown.click(timeout=TIMEOUT_MS)
+            page.page.wait_for_timeout(2000)
         page.cell(0).locator(".jp-InputPrompt").click()
+        page.page.mouse.move(0, 0)
         output.screenshot(path=folder / f"{name}.png")
 
 

@@ -203,14 +203,24 @@ def silent_row(state: _State) -> Row:
         return Row("Model", ())
     words = no_answer(state)
     buttons = (Button(label, "autocode-do", f"silent-{word}") for word, label in SILENT_ANSWERS.items())
-    *others, last = SILENT_ANSWERS
-    typed = line(f"Write %autocode reply {state.name} {', '.join(others)} or {last}.")
+    typed = line(f"Write {_typed_silent_answers(state)}.")
     return Row(
         "Model",
         (line(Span(f"{words[:1].upper()}{words[1:]}", "warn"), *buttons), Row("", (typed,), kind=WORDS)),
         prefix="",
         refines=state.name,
     )
+
+
+def silent_status(state: _State) -> tuple[str, ...]:
+    """The same for the line of a terminal, whose prompt the run holds."""
+    words = f"{no_answer(state)} (interrupt, then type {_typed_silent_answers(state)})"
+    return (words,) if state.silent else ()
+
+
+def _typed_silent_answers(state: _State) -> str:
+    *others, last = SILENT_ANSWERS
+    return f"%autocode reply {state.name} {', '.join(others)} or {last}"
 
 
 def next_steps(state: FunctionRun) -> Row:

@@ -19,6 +19,7 @@ from autocoder_jupyter.display.actions import (
     next_steps,
     question_lines,
     silent_row,
+    silent_status,
 )
 from autocoder_jupyter.display.folds import folded_sections, shorter_forms
 from autocoder_jupyter.display.outputs import output_blocks
@@ -84,7 +85,7 @@ def card(state: FunctionRun) -> Document:
         facts=facts(state),
         is_under_way=not state.finished,
         marks=_stages(state),
-        status=(*_waits(state), *filter(None, (parts.no_answer(state),)), *_beside(state)),
+        status=(*_waits(state), *silent_status(state), *_beside(state)),
         sections=(Section("", rows(state), folded=False), *folded_sections(state, evidence)),
         shorter=shorter_forms(state, evidence),
     )

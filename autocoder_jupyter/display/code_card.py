@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from autocoder_jupyter.display.actions import approval_row, model_row, silent_row
+from autocoder_jupyter.display.actions import approval_row, model_row, silent_row, silent_status
 from autocoder_jupyter.display.charts import chart_block
 from autocoder_jupyter.display.folds import ASKS, MARKS, RUNS
 from autocoder_jupyter.display.outputs import glimpse_blocks
@@ -84,7 +84,7 @@ def card(state: CodeRun) -> Document:
         "warn" if state.asks_model or state.asks_price else PHASE_TONES[state.phase],
         facts=tuple(_facts(state)),
         is_under_way=not state.finished,
-        status=(*status, *filter(None, (no_answer(state),))),
+        status=(*status, *silent_status(state)),
         sections=(
             Section("", above, folded=False),
             Section("Questions", _question_rows(state), folded=False, is_counted=False),
