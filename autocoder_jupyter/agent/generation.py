@@ -28,7 +28,7 @@ from autocoder_jupyter.version import VERSION
 
 if TYPE_CHECKING:
     from autocoder_jupyter.engine.start import Draft
-    from autocoder_jupyter.models.silence import Silence
+    from autocoder_jupyter.models.silence import SilenceWatch
 
 
 # OpenTelemetry spans
@@ -90,7 +90,7 @@ async def generate_report(
     ask: Ask | None = None,
     draft: Draft | None = None,
     offer: Callable[[Report | None], object] | None = None,
-    silence: Silence | None = None,
+    silence: SilenceWatch | None = None,
 ) -> Report:
     """Run the engine. A cancel stops the model's answer and kills the sandbox.
 

@@ -32,7 +32,7 @@ from autocoder_jupyter.errors import AutocodeError, BudgetSpent, InvalidRequest,
 from autocoder_jupyter.kinds.paths import local_path
 from autocoder_jupyter.models.offers import offer_others
 from autocoder_jupyter.models.protocol import SILENT, ConfiguredModel, Listener, ModelConfig, Question, question_key
-from autocoder_jupyter.models.silence import Silence
+from autocoder_jupyter.models.silence import SilenceWatch
 from autocoder_jupyter.run.code_run import Block, CodeRun, ToolCall
 from autocoder_jupyter.run.events import Emit, EndState, Finished, LoadingClient, Noticed, WaitsForRun
 from autocoder_jupyter.run.tracker import RunTracker
@@ -345,7 +345,7 @@ class CodeModeAgent:
         return CodeQuestion((*messages, {"role": "user", "content": content}), tables)
 
     async def answer(
-        self, asked: CodeQuestion, tracker: RunTracker[CodeRun], root: Path, silence: Silence | None = None
+        self, asked: CodeQuestion, tracker: RunTracker[CodeRun], root: Path, silence: SilenceWatch | None = None
     ) -> AgentResult:
         """The answer, for a caller on the background loop that keeps the record of the run and finishes it.
 
@@ -392,7 +392,7 @@ class CodeModeAgent:
             shown=shown,
             rules=self._rules,
             tracker=tracker,
-            silence=silence or Silence(tracker),
+            silence=silence or SilenceWatch(tracker),
         )
         transcript = Transcript(messages)
 

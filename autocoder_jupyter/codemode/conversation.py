@@ -20,7 +20,7 @@ from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, InvalidRequest
 from autocoder_jupyter.models.faults import exchange_of, stopped
 from autocoder_jupyter.models.protocol import ConfiguredModel, Listener, Question, SummingMeter
-from autocoder_jupyter.models.silence import Silence
+from autocoder_jupyter.models.silence import SilenceWatch
 from autocoder_jupyter.prompts import prompt
 from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.run.events import CodeEnded, CodeStarted, Retrying, TextStreamed, TokensUsed, TurnBegun
@@ -196,7 +196,7 @@ class CodeConversation:
         shown: Shown,
         rules: Rules,
         tracker: RunTracker[CodeRun],
-        silence: Silence,
+        silence: SilenceWatch,
     ) -> None:
         self._silence = silence
         self._system = system

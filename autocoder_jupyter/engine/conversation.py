@@ -16,7 +16,7 @@ from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.models.answers import ask_code, ask_structured, cut_question
 from autocoder_jupyter.models.faults import exchange_of, stopped
 from autocoder_jupyter.models.protocol import SILENT, ConfiguredModel, Listener, Question, SummingMeter
-from autocoder_jupyter.models.silence import Silence
+from autocoder_jupyter.models.silence import SilenceWatch
 from autocoder_jupyter.run.events import Emit, Noticed, Retrying, TextStreamed, TokensUsed
 from autocoder_jupyter.types import Exchange, Usage
 from autocoder_jupyter.types.records import StageName
@@ -46,9 +46,9 @@ class Conversation:
         budget: Budget,
         emit: Emit,
         record: Callable[[Exchange], object] = lambda exchange: None,
-        silence: Silence | None = None,
+        silence: SilenceWatch | None = None,
     ) -> None:
-        self._silence = silence or Silence(emit)
+        self._silence = silence or SilenceWatch(emit)
         self._model = model
         self._budget = budget
         self._emit = emit

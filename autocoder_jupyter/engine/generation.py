@@ -25,7 +25,7 @@ from autocoder_jupyter.engine.sandbox_session import SandboxSession, Services
 from autocoder_jupyter.engine.stub_check import StubRuns
 from autocoder_jupyter.engine.tests import TestSuite
 from autocoder_jupyter.errors import UnusableAnswer
-from autocoder_jupyter.models.silence import Silence
+from autocoder_jupyter.models.silence import SilenceWatch
 from autocoder_jupyter.redaction.messages import Redaction, hidden_values
 from autocoder_jupyter.request import AgentConfig, Request, Share, secret_values
 from autocoder_jupyter.run.events import Emit, SourceWritten, StageFinished, StageStarted
@@ -133,7 +133,7 @@ class GenerationSetup:
         """Make the tools from the services. The time of `budget` has already started."""
         emit = services.emit
         record = services.journal.add_stopped
-        silence = services.silence or Silence(emit)
+        silence = services.silence or SilenceWatch(emit)
         conversation = Conversation(services.model, budget, emit, record, silence)
         second_model = services.second_model or services.model
         second_conversation = Conversation(second_model, budget, emit, record, silence)

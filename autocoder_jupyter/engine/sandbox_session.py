@@ -17,7 +17,7 @@ from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.errors import Cancelled, EngineGone, PackageError, SandboxCrash, was_killed
 from autocoder_jupyter.models.protocol import ConfiguredModel
 from autocoder_jupyter.models.questions import SentRequest
-from autocoder_jupyter.models.silence import Silence
+from autocoder_jupyter.models.silence import SilenceWatch
 from autocoder_jupyter.redaction.messages import hidden_values
 from autocoder_jupyter.request import AgentConfig, secret_values
 from autocoder_jupyter.run.events import Emit, EnvironmentProgress, EnvironmentReady, Noticed
@@ -91,7 +91,7 @@ class Services:
     ask: Ask = without_answers
     tier: SandboxTier | None = None
     offer: Offer = without_offer
-    silence: Silence | None = None
+    silence: SilenceWatch | None = None
 
     @property
     def emit(self) -> Emit:

@@ -23,7 +23,7 @@ from autocoder_jupyter.concurrency.spare_time import SPARE_TIME
 from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.engine.prepare import settle_inputs
 from autocoder_jupyter.errors import Cancelled
-from autocoder_jupyter.models.silence import Silence
+from autocoder_jupyter.models.silence import SilenceWatch
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Ended, Pending, Resolution, State
@@ -109,7 +109,7 @@ class BackgroundJob(ABC, Generic[T, R, S]):
         self._cancel_reason: str | None = None
         self._task: asyncio.Task[T] | None = None
         self._question: UserQuestion[Any, Any] | None = None
-        self._silence = Silence(tracker)
+        self._silence = SilenceWatch(tracker)
 
     @abstractmethod
     async def _work(self) -> T:

@@ -30,7 +30,7 @@ def _later(seconds: float, act: Callable[[], None]) -> Timer:
     return asyncio.get_running_loop().call_later(seconds, act)
 
 
-class Silence:
+class SilenceWatch:
     """Follows the questions of a run, each from when it is sent until the first sign of an answer.
 
     Args:
@@ -41,7 +41,7 @@ class Silence:
     def __init__(self, emit: Callable[[NoAnswerYet], object], later: Later = _later) -> None:
         self._emit = emit
         self._later = later
-        self._watches: list[_Watch] = []
+        self._watches: list[_WatchedQuestion] = []
         self._silent: tuple[Asking, ...] = ()
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -49,7 +49,7 @@ class Silence:
         """What `ask` returns, which is called again if the user wants that."""
         self._loop = asyncio.get_running_loop()
         while True:
-            watch = _Watch(stage, self._tell, self._later)
+            watch = _WatchedQuestion(stage, self._tell, self._later)
             self._watches.append(watch)
             try:
                 async with asyncio.timeout(None) as watch.limit:
@@ -82,7 +82,7 @@ class Silence:
             self._emit(NoAnswerYet(silent))
 
 
-class _Watch:
+class _WatchedQuestion:
     """One question. `limit` ends it."""
 
     limit: asyncio.Timeout

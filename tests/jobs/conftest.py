@@ -44,6 +44,7 @@ class StandInEngine:
         ask: Any = None,
         draft: Any = None,
         offer: Any = None,
+        silence: Any = None,
     ) -> Report:
         for stage, reached in self.stage_reached.items():
             tracker(StageStarted(stage, 1, 1))  # type: ignore[arg-type]

@@ -17,7 +17,7 @@ from autocoder_jupyter.models.client import LiteLLMModel
 from autocoder_jupyter.models.faults import RetryPolicy
 from autocoder_jupyter.models.process import RemoteModel
 from autocoder_jupyter.models.protocol import ConfiguredModel, Listener, ModelConfig, Question
-from autocoder_jupyter.models.silence import SILENT_SECONDS, Silence
+from autocoder_jupyter.models.silence import SILENT_SECONDS, SilenceWatch
 from autocoder_jupyter.run.events import NoAnswerYet
 from autocoder_jupyter.types import STOPPED
 from tests.model_faults import chunk, for_ever
@@ -59,7 +59,7 @@ class Desk:
     def __init__(self, model: ConfiguredModel) -> None:
         self.clock, self.budget = Clock(), Budget()
         self.told: list[NoAnswerYet] = []
-        self.silence = Silence(self.told.append, self.clock.later)
+        self.silence = SilenceWatch(self.told.append, self.clock.later)
         self.talk = Conversation(model, self.budget, lambda event: None, silence=self.silence)
 
     @property
