@@ -982,6 +982,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "models.catalogue:_table",
         "models.catalogue:_text",
         "models.catalogue:provider_names",
+        "prompts:_sections",
         "models.library:load_client",
         "models.library:describe",
         "magics.command:_is_python",
