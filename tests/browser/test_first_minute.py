@@ -84,12 +84,15 @@ def test_a_model_that_says_nothing_is_asked_again_or_another_one_is_chosen(noteb
     page = notebook("from autocoder_jupyter.models import silence; silence.SILENT_SECONDS = 0.5", scripts.CELL)
     page.run(1)
     page.wait_for_prompt(1)
+    before = len(model.requests)
     page.run(2)
     card = page.card(2)
     try:
-        for word in ("Wait", "Try again"):
-            card.get_by_role("button", name=word).click(timeout=PATIENCE)
-        model.wait_for_hang_ups(1)
+        card.get_by_role("button", name="Wait").click(timeout=PATIENCE)
+        model.wait_for_requests(before + 1)  # one that is not sent yet could not be cut off
+        hang_ups = model.hang_ups
+        card.get_by_role("button", name="Try again").click(timeout=PATIENCE)
+        model.wait_for_hang_ups(hang_ups + 1)
         another = card.get_by_role("button", name="Another model")
         another.wait_for(timeout=PATIENCE)
         expect(card.get_by_text("%autocode reply growth")).to_be_hidden()  # the buttons do it
