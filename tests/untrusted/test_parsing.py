@@ -154,7 +154,7 @@ def test_doubtful_literals_of_a_source_print_no_warning() -> None:
 def test_all_of_ours_goes_through_this_door() -> None:
     """Code that runs inside of a sandbox has one thread, and does not need it."""
     package = Path(autocoder_jupyter.__file__).parent
-    inside = (package / "sandbox" / "worker", package / "codec")
+    inside = (package / "sandbox" / "worker", package / "codec", package / "engine" / "programs")
     others = {
         path.relative_to(package)
         for path in package.rglob("*.py")
