@@ -6,6 +6,7 @@ import copy
 import json
 import textwrap
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 
@@ -135,7 +136,7 @@ GARBAGE = [
 
 def test_notes_that_have_not_their_form_say_nothing() -> None:
     places = [Place(5, "==")]
-    said = ACTION, ["The gross of Action."], [], {}, str
+    said: tuple[Any, ...] = ACTION, ["The gross of Action."], [], {}, str
     right = {"notes": [NOTE], "aggregated": 0, "filtered": 0}
     assert [loss.words for loss in losses_of(right, places, *said)] == [f"{QUESTION}: 'Action, Comedy'"]
     for garbage in GARBAGE:

@@ -35,7 +35,7 @@ def _visits(random: np.random.Generator) -> Tables:
 
 def _pupils(random: np.random.Generator) -> Tables:
     pupils = pd.DataFrame({"form": random.choice(["1a", "1b", "2a"], 150), "points": random.integers(0, 100, 150)})
-    pupils["phone"] = np.where(random.random(150) < 0.4, None, "0664")
+    pupils["phone"] = pd.Series("0664", index=pupils.index).mask(random.random(150) < 0.4)
     return {"pupils": pupils}
 
 
