@@ -81,14 +81,16 @@ def test_a_model_that_says_nothing_is_asked_again_or_another_one_is_chosen(noteb
         return Answer(scripts.answer(request), hold=release)
 
     model = reply(answer)
-    page = notebook("from autocoder_jupyter.models import silence; silence.SILENT_SECONDS = 0.5", scripts.CELL)
+    page = notebook("from autocoder_jupyter.models import silence; silence.SILENT_SECONDS = 2", scripts.CELL)
     page.run(1)
     page.wait_for_prompt(1)
     before = len(model.requests)
     page.run(2)
     card = page.card(2)
     try:
-        card.get_by_role("button", name="Wait").click(timeout=PATIENCE)
+        waiting = card.get_by_role("button", name="Wait")
+        waiting.click(timeout=PATIENCE)
+        waiting.wait_for(state="hidden", timeout=PATIENCE)  # the buttons of this question are gone
         model.wait_for_requests(before + 1)  # one that is not sent yet could not be cut off
         hang_ups = model.hang_ups
         card.get_by_role("button", name="Try again").click(timeout=PATIENCE)
