@@ -12,10 +12,12 @@ import difflib
 import io
 import numbers
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from autocoder_jupyter.data.capture import origin_of, with_origin
@@ -256,20 +258,27 @@ def shareable_tables(
 
 
 def _index_without_private(index: pd.Index, masker: Masker, masked: frozenset[str] = frozenset()) -> pd.Index:
+    values = [_without_unused(index.get_level_values(place)) for place in range(index.nlevels)]
     levels = [
         pd.Index([MASKED] * len(index), dtype=object)
         if str(name) in masked
-        else pd.Index(_without_private(index.get_level_values(place).to_series(), masker))
-        for place, name in enumerate(index.names)
+        else pd.Index(_without_private(level.to_series(), masker))
+        for name, level in zip(index.names, values, strict=True)
     ]
     names = [masker.mask(name) if isinstance(name, str) else name for name in index.names]
-    if all(level.equals(index.get_level_values(place)) for place, level in enumerate(levels)):
-        return index.set_names(names)
+    if len(levels) == 1 and levels[0].equals(values[0]):
+        return values[0].set_names(names)
     return pd.MultiIndex.from_arrays(levels, names=names) if len(levels) > 1 else levels[0].rename(names[0])
+
+
+def _without_unused(level: pd.Index) -> pd.Index:
+    """A level without the categories of rows and columns that are not there."""
+    return level.remove_unused_categories() if isinstance(level, pd.CategoricalIndex) else level
 
 
 def _without_private(column: pd.Series[Any], masker: Masker) -> pd.Series[Any]:
     """A column with placeholders for its private values; the same one if it has none."""
+    categories = column.cat.categories if isinstance(column.dtype, pd.CategoricalDtype) else ()
     values = column.astype(object) if isinstance(column.dtype, pd.CategoricalDtype) else column
     is_number = pd.api.types.is_numeric_dtype(values.dtype)
     if is_number:
@@ -277,11 +286,13 @@ def _without_private(column: pd.Series[Any], masker: Masker) -> pd.Series[Any]:
         if not (large.abs() >= _PRIVATE_DIGITS).any():
             return column
         values = values.astype(object)
-    elif not (values.dtype == object or pd.api.types.is_string_dtype(values.dtype)):
+    elif values.dtype.kind in "bmM" or isinstance(values.dtype, pd.PeriodDtype | pd.IntervalDtype):
         return column
     cells = list(values)
-    texts = [_private_text(cell) for cell in cells]
-    distinct = dict.fromkeys(text for text in texts if text is not None)
+    with np.printoptions(threshold=sys.maxsize):
+        texts = [_private_text(cell) for cell in cells]
+        unused = map(_private_text, categories)
+        distinct = dict.fromkeys(text for text in (*texts, *unused) if text is not None)
     looked_at = list(distinct)[:: len(distinct) // _MOST_TEXTS + 1]
     mask = masker.for_column(looked_at)
     changed = {text: masked for text in looked_at if (masked := mask(text)) != text}

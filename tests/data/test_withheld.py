@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from autocoder_jupyter.codemode.tables import Visibility, frame_of
@@ -228,6 +229,41 @@ def test_private_values_are_placeholders_in_every_kind_of_column() -> None:
     assert table.loc[:, "texts"].iloc[0] == mail
     with pytest.raises(KeyError):
         shared(table["texts"], masked=["texts"])
+
+
+def test_nothing_withheld_stays_in_the_categories_and_levels_of_a_table() -> None:
+    mail = "ann@example.com"
+    kinds = pd.DataFrame({"kind": pd.Categorical(["x", "y"], categories=["x", "y", mail])})
+    assert list(shared(kinds)["kind"]) == ["x", "y"] and not isinstance(
+        shared(kinds)["kind"].dtype, pd.CategoricalDtype
+    )
+    rows = pd.DataFrame({"n": range(2)}, index=pd.CategoricalIndex(["x", "y"], categories=["x", "y", mail]))
+    assert list(shared(rows).index.categories) == ["x", "y"]
+    pairs = pd.DataFrame({"n": range(4)}, index=pd.MultiIndex.from_product([[mail, "x"], [1, 2]])).loc[["x"]]
+    assert list(shared(pairs).index.levels[0]) == ["x"]
+    wide = pd.DataFrame([[1, 2]], columns=pd.CategoricalIndex(["a", "salary"]))
+    assert "salary" not in shared(wide, hidden=["salary"]).columns.categories
+    deep = pd.DataFrame([[1, 2]], columns=pd.MultiIndex.from_tuples([("a", "x"), ("b", "salary")]))
+    assert "salary" not in shared(deep, hidden=["('b', 'salary')"]).columns.levels[1]
+    named = pd.CategoricalIndex(["x", "salary"])
+    deep.columns = pd.MultiIndex.from_arrays([["a", "b"], named])
+    assert "salary" not in shared(deep, hidden=["('b', 'salary')"]).columns.levels[1]
+
+
+def test_private_values_are_found_in_cells_of_every_dtype() -> None:
+    mail = "ann@example.com"
+    kinds = {
+        "lists": pd.ArrowDtype(pa.list_(pa.string())),
+        "dictionary": pd.ArrowDtype(pa.dictionary(pa.int32(), pa.string())),
+        "struct": pd.ArrowDtype(pa.struct([("to", pa.string())])),
+        "bytes": pd.ArrowDtype(pa.binary()),
+    }
+    cells = {"lists": [mail], "dictionary": mail, "struct": {"to": mail}, "bytes": mail.encode()}
+    table = pd.DataFrame({name: pd.array([cells[name]] * 2, dtype=kind) for name, kind in kinds.items()})
+    table["sparse"] = pd.arrays.SparseArray([mail] * 2)
+    table["array"] = [np.array([*"a" * 2_000, mail, *"b" * 2_000], dtype=object)] * 2
+    found = shared(table)
+    assert not any(mail in str(list(cell) if isinstance(cell, np.ndarray) else cell) for cell in found.iloc[0])
 
 
 def test_a_long_column_is_judged_by_a_part_of_it() -> None:
