@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         CodePlan,
         Evidence,
         InputSpec,
+        Loss,
         OutputSpec,
         RowStep,
         TestOutcome,
@@ -134,9 +135,7 @@ def assumptions(
     rows = evidence.rows_used.assumptions if evidence is not None and evidence.rows_used is not None else {}
     change = (Button("Change"),) if can_change else ()
     kept = sorted(plan.assumptions[:MOST_ASSUMPTIONS], key=lambda assumption: rows.get(assumption) == 0)
-    lost = {
-        loss.said_by: loss.in_full or loss.words for loss in reversed(evidence.losses if evidence is not None else ())
-    }
+    lost = {loss.said_by: loss.words for loss in reversed(evidence.losses if evidence is not None else ())}
     counts = {**lost, **{one: counted(count, "row") for one, count in rows.items()}}
     listed = [line(clipped(one), *change, Span(f"({counts[one]})" if one in counts else "", "muted")) for one in kept]
     if (left := len(plan.assumptions) - MOST_ASSUMPTIONS) > 0:
@@ -226,8 +225,7 @@ def findings(evidence: Evidence, about: Subject) -> Iterator[str]:
     if about == "losses":
         for loss in evidence.losses:
             if loss.asks:
-                words = loss.in_full or loss.words
-                yield f"{clipped(words[:1].upper() + words[1:], 600)} (line {loss.line})."
+                yield in_line(loss, loss.words)
     if about != "invariants" or evidence.strength is None:
         return
     yield from (clipped(one.words) for one in evidence.strength.dependences if one.differs)
@@ -240,6 +238,11 @@ def findings(evidence: Evidence, about: Subject) -> Iterator[str]:
             yield f"The result must not depend on this, but does: with {one.name}, {one.where} differs."
     for sentence in evidence.strength.dropped:
         yield f"A test of this sentence fails on the function, and was left out: {clipped(sentence)}"
+
+
+def in_line(loss: Loss, words: str) -> str:
+    """Words about a loss, as a sentence with its line."""
+    return f"{clipped(words[:1].upper() + words[1:], 600)} (line {loss.line})."
 
 
 def warning_lines(evidence: Evidence, trace: Trace | None = None, asked: Set[Subject] = frozenset()) -> Iterator[str]:

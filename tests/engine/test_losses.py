@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import pandas as pd
 import pytest
 
-from autocoder_jupyter.display.live import card_text
+from autocoder_jupyter.display.inspector.evidence import evidence_section
+from autocoder_jupyter.display.inspector.subject import Subject
+from autocoder_jupyter.display.live import card_html, card_text
 from autocoder_jupyter.engine.evidence.losses import losses as losses_of
 from autocoder_jupyter.engine.evidence.row_steps import Place
 from autocoder_jupyter.engine.evidence.rows_used import Spoken, followed
@@ -27,7 +31,7 @@ pytestmark = [pytest.mark.local_sandbox, pytest.mark.real_sandbox]
 CASES: Mapping[str, Losing] = {**GUILTY_BEFORE, **INNOCENT_BEFORE, **GUILTY_AFTER, **INNOCENT_AFTER}
 
 
-def losses(worker: Worker, case: Losing) -> tuple[Loss, ...]:
+def losses(worker: Worker, case: Losing, may_show: Callable[[str], str] | None = str) -> tuple[Loss, ...]:
     tables = case.tables()
     body = textwrap.indent(textwrap.dedent(case.body).strip(), "    ")
     code = f"import numpy as np\nimport pandas as pd\n\n\ndef run({', '.join(tables)}):\n{body}\n"
@@ -37,7 +41,7 @@ def losses(worker: Worker, case: Losing) -> tuple[Loss, ...]:
         (OutputSpec(name="out", type="DataFrame"),),
     )
     values = worker.call(program, copy.deepcopy(tables)).values
-    spoken = Spoken((case.request,), case.assumptions, str)
+    spoken = Spoken((case.request,), case.assumptions, may_show)
     return followed(worker, program, tables, values, TimeLimit(60.0), spoken).losses
 
 
@@ -108,12 +112,56 @@ async def test_a_loss_that_the_plan_states_stands_beside_its_assumption(runner: 
     assert f"{assumed} ({QUESTION}{NAMES})" in card_text(run)
 
 
-async def test_values_are_on_the_card_and_in_no_file_if_rows_are_not_shared(runner: Runner) -> None:
+async def test_the_person_reads_values_that_no_file_holds_if_rows_are_not_shared(runner: Runner) -> None:
     report = await generated(runner, share="stats")
     (loss,) = report.evidence.losses
     assert (loss.words, loss.in_full) == (QUESTION, f"{QUESTION}{NAMES}")
-    assert NAMES in card_text(run_of(report, "ready"))
     assert "Comedy" not in report.evidence.model_dump_json()
+    run = run_of(report, "ready")
+    assert QUESTION[1:] in card_text(run) and "Comedy" not in card_text(run) + card_html(run)  # a notebook keeps it
+    subject = Subject(report, "ready")
+    assert NAMES in str(evidence_section(subject, in_full=True))
+    assert "Comedy" not in str(evidence_section(subject))
+
+
+PEOPLE = ["Ann"] * 5 + ["ann", "Ann, Bob", "Bob, Ann", "Bob"]
+COMPUTED = {
+    "isin": """
+        names = list(df["name"].value_counts().index[:1])
+        return df[df["name"].isin(names)]
+    """,
+    "query": """
+        name = df["name"].mode()[0]
+        return df.query(f"name == {name!r}")
+    """,
+    "contains": """
+        name = df["name"].mode()[0]
+        return df[df["name"].str.contains(name, regex=False)]
+    """,
+    "renamed": """
+        column = df["name"].rename(df["name"].iloc[0])
+        return df[column.eq("Bob")]
+    """,
+    "dropna": """
+        wide = pd.DataFrame({df["name"].iloc[0]: [1, None, 3], "day": [0, 1, 2]})
+        return wide.dropna()[["day"]]
+    """,
+    "merge": """
+        name = df["name"].iloc[0]
+        one, other = pd.DataFrame({name: [1, 1, 2, 3, 4]}), pd.DataFrame({name: [1, 1, 2, 3, 5]})
+        return one.merge(other, on=name)
+    """,
+}
+
+
+@pytest.mark.parametrize("name", COMPUTED)
+def test_values_that_the_function_computes_are_in_no_file_if_rows_are_not_shared(worker: Worker, name: str) -> None:
+    table = pd.DataFrame({"name": PEOPLE, "day": range(len(PEOPLE))})
+    case = Losing("Do it.", lambda: {"df": table}, COMPUTED[name])
+    kept = losses(worker, case, may_show=None)
+    assert kept and not any(re.search("ann", loss.words, re.I) for loss in kept)
+    assert any("Ann" in loss.in_full for loss in kept)
+    assert not any("\0" in f"{loss.words}{loss.in_full}" for loss in kept)
 
 
 NOTE = ["words", 0, True, "genre", ["Action"], 82, [["Action, Comedy", 184, True]]]

@@ -39,7 +39,7 @@ from autocoder_jupyter.engine.evidence.code_numbers import (
 )
 from autocoder_jupyter.engine.evidence.conditions import _below, reads
 from autocoder_jupyter.engine.evidence.examiner import is_general, raised_in
-from autocoder_jupyter.engine.evidence.losses import losses, never_read
+from autocoder_jupyter.engine.evidence.losses import _written, losses, never_read
 from autocoder_jupyter.engine.evidence.mutants import LONGEST_CODE, mutants, row_count_mutants
 from autocoder_jupyter.engine.evidence.plants import words_in
 from autocoder_jupyter.engine.evidence.row_steps import Place, instrumented
@@ -130,6 +130,7 @@ def _examined(text: str, _: Path) -> object:
         instrumented(text),
         instrumented(part),
         list(never_read(text)),
+        _written(text),
         _below(Program(text, (), ()), "pass"),
     )
 
@@ -767,6 +768,7 @@ READERS: dict[str, Reader] = {
         },
         (
             "engine.evidence.losses:never_read",
+            "engine.evidence.losses:_written",
             "engine.evidence.row_steps:instrumented",
             "engine.evidence.row_steps:_parsed",
             "engine.evidence.mutants:mutants",

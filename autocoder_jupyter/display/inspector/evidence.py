@@ -151,10 +151,11 @@ def _failure(names: tuple[str, ...], failure: TestFailure) -> Iterator[Line]:
 def evidence_section(
     subject: Subject, *, with_source: bool = True, coloured: bool = True, in_full: bool = False
 ) -> tuple[Block, ...]:
-    """What was found, every test with its docstring, and the checks. `in_full`: with the rows that break a contract."""
+    """What was found, every test with its docstring, and the checks. `in_full`: with values that no file may hold."""
     report, evidence = subject.report, subject.report.evidence
     found = {row.label: row for row in card.evidence_rows(subject.run)}
     has_tests = evidence.tests or evidence.conditions or report.tests
+    more = [loss for loss in evidence.losses if in_full and loss.in_full not in ("", loss.words)]
     untested = "no tests were run" if has_tests else "The run ended before a test was written."
     return (
         found["Warnings"],
@@ -162,6 +163,7 @@ def evidence_section(
         Row("Your tests", parts.checks(evidence.acceptance, in_full=in_full)),
         Row("Tests", parts.tests(evidence.tests) or (muted(untested),), prefix=""),
         Row("Checks", parts.checks(evidence.checks), prefix=""),
+        Row("Losses", lines(parts.in_line(loss, loss.in_full) for loss in more)),
         Row("Row counts", parts.rows_used(evidence, steps=True)),
         Row("Code mutations", mutation_items(evidence.strength), prefix=""),
         Row("Changes of the data", invariant_items(evidence.strength), prefix=""),

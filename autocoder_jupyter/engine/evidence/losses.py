@@ -33,6 +33,9 @@ MANY = 0.2
 MOST_UNMATCHED = 0.5
 """If a larger share of the keys has no match, the join is a filter."""
 
+_MARK = "\0"
+"""Is around each text in a sentence that may be a value of the data."""
+
 FEW_OTHERS = 3
 """An exact word that is a word of so many other values is asked about."""
 
@@ -79,7 +82,7 @@ class _FoundLoss:
 
     Args:
         kind: the words that speak of it.
-        words: a sentence without values of the data.
+        words: a sentence, in which texts that may be values of the data are marked.
         names: values of the data, which complete it: ": Puerto Rico".
         about: names that a sentence about it may have: of columns and tables.
         asks: whether it is a question, if no sentence speaks of it.
@@ -126,8 +129,8 @@ def losses(
     spoken = [*assumptions, *(one for text in request for one in re.split(r"(?<=[.;!?])\s+|\n", text))]
     for one in reading.found():
         sentence = next((text for text in spoken if _speaks(text, one)), "")
-        whole = f"{one.words}{one.names}"
-        words = one.words if may_show is None else may_show(whole)
+        whole = f"{one.words}{one.names}".replace(_MARK, "")
+        words = re.sub(f"{_MARK}[^{_MARK}]*{_MARK}", "…", one.words) if may_show is None else may_show(whole)
         if sentence or one.asks:
             loss = Loss(line=one.place.line, words=words, in_full=whole, said_by=sentence, asks=not sentence)
             by_words.setdefault((one.kind, loss.words), loss)
@@ -189,7 +192,13 @@ def _truth(value: Any) -> bool:
 def _text(value: Any) -> str:
     if type(value) is not str or len(value) > LONGEST_TEXT:
         raise _NotANote
-    return value
+    return value.replace(_MARK, " ")
+
+
+def _method(value: Any) -> str:
+    if value not in ("diff", "pct_change", "shift", "rolling"):
+        raise _NotANote
+    return _text(value)
 
 
 def _texts(value: Any) -> list[str]:
@@ -225,7 +234,7 @@ _SHAPES: Mapping[str, tuple[Callable[[Any], Any], ...]] = {
     "keys": (_number, _number),
     "reindex": (_truth, _number, _number, _texts),
     "join": (_text, _text, _side, _side, _texts, _texts, _number, _number, _truth),
-    "gap": (_text, _number, _text, _text, _number),
+    "gap": (_method, _number, _text, _text, _number),
     "looked": (),
     "means": (_number, _number, _number),
 }
@@ -247,6 +256,7 @@ class _LossReading:
         self._notes, self._code, self._request = notes, code, "\n".join(request)
         self._tables = {name: one for name, one in tables.items() if isinstance(one, pd.DataFrame | pd.Series)}
         self._fills = _FILLS.search(code) is not None
+        self._written = _written(code) | {name for table in self._tables.values() for name in _labels(table)}
         self._looks_for_gaps = any(kind == "looked" for kind, _, _ in notes.notes)
 
     def found(self) -> Iterator[_FoundLoss]:
@@ -271,6 +281,10 @@ class _LossReading:
             elif kind in of_joins:
                 is_aggregated, is_filtered = number < self._notes.aggregated, number < self._notes.filtered
                 yield from of_joins[kind](place, *values, is_aggregated=is_aggregated, is_filtered=is_filtered)
+
+    def _said(self, text: str, shown: str = "") -> str:
+        """A text as it is in a sentence; marked if neither the code nor a table has it as a name or a word."""
+        return shown or text if text in self._written else f"{_MARK}{shown or text}{_MARK}"
 
     # Values
 
@@ -313,8 +327,10 @@ class _LossReading:
         others = [one for one in others if not any(quoted in self._code for quoted in (repr(one[0]), f'"{one[0]}"'))]
         folded = {word.strip().casefold(): word for word in words}
         sign = {"ne": "!=", "!=": "!=", "isin": "isin"}.get(place.method, "==")
-        column = column or place.of or "the column"
-        start = f"{column} {sign} {words[0]!r}" if len(words) == 1 else f"{column} {sign} {words!r}"
+        column = column or place.of
+        listed = ", ".join(self._said(one, repr(one)) for one in words)
+        called = self._said(column) if column and column != place.of else column or "the column"
+        start = f"{called} {sign} {listed}" if len(words) == 1 else f"{called} {sign} [{listed}]"
         spelled = [one for one in others if one[0].strip().casefold() in folded]
         if spelled:
             rows = sum(count for _, count, _ in spelled)
@@ -337,7 +353,7 @@ class _LossReading:
         self, place: Place, pattern: str, taken: int, more: int, others: list[tuple[str, int]]
     ) -> Iterator[_FoundLoss]:
         if more:
-            of = f"{place.of or 'the column'} contains {pattern!r} in {taken:,} rows"
+            of = f"{place.of or 'the column'} contains {self._said(pattern, repr(pattern))} in {taken:,} rows"
             words = f"{of}; {more:,} more have it in other letters"
             yield _FoundLoss("words", place, words, _named([value for value, _ in others]), (place.of,), asks=taken > 0)
 
@@ -366,7 +382,7 @@ class _LossReading:
         unused = [(name, count) for name, count in alone if count and not _is_in(self._code, name)]
         if gone and unused:
             count = sum(count for _, count in unused)
-            names = " or ".join(name for name, _ in unused[:3])
+            names = " or ".join(self._said(name) for name, _ in unused[:3])
             of = f"dropna leaves out {gone:,} of {rows:,} rows"
             words = f"{of}, {count:,} of them only because of {names}, which is not used"
             yield _FoundLoss("missing", place, words, "", tuple(name for name, _ in unused))
@@ -418,6 +434,7 @@ class _LossReading:
         tables = (*place.tables, "", "")[:2]
         names = [table or side for table, side in zip(tables, ("the left table", "the right table"), strict=True)]
         about = (key, *tables)
+        key = " and ".join(map(self._said, key.split(" and ")))
         if alike:
             of = f"{left[2]:,} of {left[1]:,} values of {key} in {names[0]} have no match in {names[1]}"
             yield _FoundLoss("join", place, f"{of}; {alike:,} differ only in blanks, case or leading zeros", "", about)
@@ -455,6 +472,19 @@ class _LossReading:
     def _of_means(self, place: Place, groups: int, smallest: int, largest: int) -> Iterator[_FoundLoss]:
         words = f"a mean of {groups:,} means, of groups of {smallest:,} to {largest:,} rows, which count the same"
         yield _FoundLoss("means", place, words)
+
+
+def _written(code: str) -> set[str]:
+    """The texts in the code, and the names of its arguments."""
+    nodes = list(ast.walk(parse(code)))
+    texts = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    quoted = [one for text in texts for pair in re.findall(r"'([^']*)'|\"([^\"]*)\"", text) for one in pair]
+    return {*texts, *quoted, *(node.arg for node in nodes if isinstance(node, ast.keyword) and node.arg)}
+
+
+def _labels(table: pd.DataFrame | pd.Series[Any]) -> list[str]:
+    columns = table.columns if isinstance(table, pd.DataFrame) else [table.name]
+    return [str(label) for label in (*columns, *table.index.names)]
 
 
 _MISSING = frozenset(
