@@ -70,7 +70,7 @@ class DataProbes:
         self._names = names
         self._ready = ready
         self._masker = setup.prepared.context.masker
-        self._rows = min(MOST_ROWS, setup.config.max_sample_rows)
+        self._withheld = WithheldColumns.of(setup.config.hide, setup.config.mask)
         self._tables: Mapping[str, Any] = {}
 
     async def look(self, lines: Sequence[str], is_last: bool) -> Messages:
@@ -91,7 +91,8 @@ class DataProbes:
     async def _result(self, line: str) -> str:
         """What a probe gives, as it is recorded or found out now."""
         journal, cache = self._setup.services.journal, self._setup.config.cache
-        key = content_key(self._setup.prepared.context.text, self._rows, line)
+        withheld = [sorted(self._withheld.hidden), sorted(self._withheld.masked)] if self._withheld else []
+        key = content_key(self._setup.prepared.context.text, MOST_ROWS, line, *withheld)
         recorded = (journal.find_step(_STEP, key) or {}).get("told") if cache == "auto" else None
         if isinstance(recorded, str):
             told = cut("\n".join(map(neutral, recorded.splitlines())))
@@ -109,7 +110,7 @@ class DataProbes:
             if (error := reply.get("error")) is not None:
                 (text,) = texts_in([error], 1)
                 return f"It failed: {shown(text, self._masker, LONGEST)}"
-            return DescribedValue.read(reply.get("value")).written(self._masker, rows=self._rows)
+            return DescribedValue.read(reply.get("value")).written(self._masker)
         except NotAProbe as error:
             return f"It was not evaluated: {shown(str(error), self._masker, LONGEST)}."
         except SandboxTimeout:
@@ -123,14 +124,13 @@ class DataProbes:
 
     async def _tables_of(self, names: frozenset[str]) -> dict[str, Any]:
         if not self._tables:
-            setup, samples = self._setup, {name: self._setup.request.samples[name] for name in self._names}
-            withheld = WithheldColumns.of(setup.config.hide, setup.config.mask)
-            self._tables = await call_blocking(lambda: shareable_tables(samples, withheld, self._masker))
+            samples = {name: self._setup.request.samples[name] for name in self._names}
+            self._tables = await call_blocking(lambda: shareable_tables(samples, self._withheld, self._masker))
         return {name: table for name, table in self._tables.items() if name in names}
 
     async def _run(self, line: str, tables: Mapping[str, Any]) -> Any:
         await self._ready()
-        code = program_text("look", EXPRESSION=line.strip(), ROWS=self._rows, BUILTINS=list(BUILTINS))
+        code = program_text("look", EXPRESSION=line.strip(), ROWS=MOST_ROWS, BUILTINS=list(BUILTINS))
         inputs = tuple(InputSpec(name=name, type=type_name(type(table))) for name, table in tables.items())
         program, spec = Program(code, inputs, (_REPLY,)), CallSpec(seed=0, seconds=SECONDS, processor_seconds=SECONDS)
         outcome = await self._setup.session.work(lambda worker: worker.call(program, tables, spec), is_offline=True)

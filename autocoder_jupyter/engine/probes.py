@@ -132,9 +132,13 @@ def probed_names(samples: Mapping[str, Any], config: AgentConfig) -> tuple[str, 
     """The tables that the model may probe; none if that is not offered.
 
     It is offered only where rows are shared. A number or a truth value of an expression that the model chose can tell
-    any value, letter by letter, so no answer is safe at the other levels.
+    any value, letter by letter, so no answer is safe at the other levels. A smaller limit on rows could not be kept.
     """
-    if config.share != "rows" or config.max_sample_rows <= 0 or not EFFORTS[config.effort].is_examined:
+    if (
+        config.share != "rows"
+        or config.max_sample_rows < MOST_PROBES * ROUNDS * MOST_ROWS
+        or not EFFORTS[config.effort].is_examined
+    ):
         return ()
     return tuple(
         name
