@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
@@ -21,9 +21,6 @@ from autocoder_jupyter.request import AgentConfig
 from autocoder_jupyter.settings.choices import EFFORTS
 from autocoder_jupyter.untrusted import plain_json
 from autocoder_jupyter.untrusted.parsing import complaint, parse_expression
-
-if TYPE_CHECKING:
-    pass
 
 # What the model may ask for
 
@@ -134,11 +131,8 @@ def probed_names(samples: Mapping[str, Any], config: AgentConfig) -> tuple[str, 
     It is offered only where rows are shared. A number or a truth value of an expression that the model chose can tell
     any value, letter by letter, so no answer is safe at the other levels. A smaller limit on rows could not be kept.
     """
-    if (
-        config.share != "rows"
-        or config.max_sample_rows < MOST_PROBES * ROUNDS * MOST_ROWS
-        or not EFFORTS[config.effort].is_examined
-    ):
+    may_see = config.share == "rows" and config.max_sample_rows >= MOST_PROBES * ROUNDS * MOST_ROWS
+    if not may_see or not EFFORTS[config.effort].is_examined:
         return ()
     return tuple(
         name
