@@ -252,16 +252,16 @@ def test_nothing_withheld_stays_in_the_categories_and_levels_of_a_table() -> Non
 
 def test_private_values_are_found_in_cells_of_every_dtype() -> None:
     mail = "ann@example.com"
-    kinds = {
+    kinds: dict[str, Any] = {
         "lists": pd.ArrowDtype(pa.list_(pa.string())),
         "dictionary": pd.ArrowDtype(pa.dictionary(pa.int32(), pa.string())),
         "struct": pd.ArrowDtype(pa.struct([("to", pa.string())])),
         "bytes": pd.ArrowDtype(pa.binary()),
     }
-    cells = {"lists": [mail], "dictionary": mail, "struct": {"to": mail}, "bytes": mail.encode()}
+    cells: dict[str, Any] = {"lists": [mail], "dictionary": mail, "struct": {"to": mail}, "bytes": mail.encode()}
     table = pd.DataFrame({name: pd.array([cells[name]] * 2, dtype=kind) for name, kind in kinds.items()})
     table["sparse"] = pd.arrays.SparseArray([mail] * 2)
-    table["array"] = [np.array([*"a" * 2_000, mail, *"b" * 2_000], dtype=object)] * 2
+    table["array"] = pd.Series([np.array([*"a" * 2_000, mail, *"b" * 2_000], dtype=object)] * 2)
     found = shared(table)
     assert not any(mail in str(list(cell) if isinstance(cell, np.ndarray) else cell) for cell in found.iloc[0])
 
