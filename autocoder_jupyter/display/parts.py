@@ -137,7 +137,7 @@ def assumptions(
     kept = sorted(plan.assumptions[:MOST_ASSUMPTIONS], key=lambda assumption: rows.get(assumption) == 0)
     lost = {loss.said_by: loss.words for loss in reversed(evidence.losses if evidence is not None else ())}
     counts = {**lost, **{one: counted(count, "row") for one, count in rows.items()}}
-    listed = [line(clipped(one), *change, Span(f"({counts[one]})" if one in counts else "", "muted")) for one in kept]
+    listed = [line(clipped(one), Span(f"({counts[one]})" if one in counts else "", "muted"), *change) for one in kept]
     if (left := len(plan.assumptions) - MOST_ASSUMPTIONS) > 0:
         listed.append(muted(f"and {left:,} more, in the plan"))
     touching = [assumption for assumption in kept if rows.get(assumption) != 0]

@@ -23,7 +23,7 @@ from autocoder_jupyter.run.events import QuestionsAnswered, QuestionsAsked
 from autocoder_jupyter.settings.choices import EFFORTS, ENGINES
 from autocoder_jupyter.types import PlanQuestion, TestChoice
 from autocoder_jupyter.versions.request_fields import content_key
-from autocoder_jupyter.view.amounts import amount
+from autocoder_jupyter.view.amounts import amount, counted
 
 # Questions to the user (`--ask`)
 #
@@ -245,7 +245,7 @@ def effort_summary(config: AgentConfig, first: Messages, *, may_probe: bool) -> 
     takes = f", and up to {effort.seconds:g} s of checks" if effort.is_examined else ""
     name = "none" if config.skip_tests and not effort.is_examined else config.effort
     return (
-        f"Effort {name}: {own} questions to the model if the first attempt passes{more}, "
+        f"Effort {name}: {counted(own, 'question')} to the model if the first attempt passes{more}, "
         f"~{amount(own * size // 4)} tokens and the answers{takes}."
     )
 

@@ -50,7 +50,7 @@ _OF_LIBRARIES: Mapping[str, frozenset[str]] = {
         "median min nan nanmax nanmean nanmin number percentile quantile round sign sort sqrt std sum unique var where"
     ),
 }
-_REFUSED = _set("dump dumps eval format format_map pipe save savez tofile")
+_REFUSED = _set("dump dumps eval format format_map pipe save savez style tofile")
 _CONVERSIONS = _set(
     "to_datetime to_dict to_frame to_list to_numeric to_numpy to_period to_records to_series to_string to_timedelta "
     "to_timestamp"

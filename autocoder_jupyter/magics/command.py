@@ -362,7 +362,7 @@ def parse_cell(line: str, body: str) -> CellCommand:
     prompt = without_quotes(written)
     words = split_words(straight(option_text))
     if any(word in FLAGS and FLAGS[word].name == "help" for word in words):
-        return CellCommand(help="all" if "all" in words else "most")
+        return CellCommand(help="all" if {"all", "more"} & {*words} else "most")
     arguments = read_arguments(words, FLAGS)
     given = arguments.given
     mode = mode_of(given)

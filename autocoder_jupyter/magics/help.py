@@ -59,6 +59,12 @@ def subcommand_help(command: Subcommand) -> str:
     return "\n".join(lines)
 
 
+def option_help(option: Option) -> str:
+    """The help text of one option or setting: how it is written, and what it does."""
+    setting = [f"  As a setting: %config Autocode.{option.name} = …"] if option.name in SETTINGS else []
+    return "\n".join((_flags(option) if option.is_current else option.name, f"  {option.help}", *setting))
+
+
 def _options(options: Iterable[Option]) -> list[str]:
     return _columns([(_flags(option), option.help) for option in options])
 

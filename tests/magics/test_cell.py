@@ -135,7 +135,9 @@ def test_the_help_has_the_options_that_people_use_and_says_how_to_see_the_rest(
     assert "%autocode -h all" in shown and len(shown.split()) < 210
 
 
-@pytest.mark.parametrize("cell", ["%%autocode -h all", "%autocode -h all", "%autocode help all"])
+@pytest.mark.parametrize(
+    "cell", ["%%autocode -h all", "%autocode -h all", "%autocode help all", "%autocode help more", "%%autocode -h more"]
+)
 def test_all_of_the_help_is_one_word_away(cell: str, shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     shell.run(cell)
     shown = capsys.readouterr().out

@@ -14,7 +14,7 @@ from autocoder_jupyter.engine.journal import Journal
 from autocoder_jupyter.errors import Cancelled, InvalidRequest
 from autocoder_jupyter.magics.doctor import DoctorRow
 from autocoder_jupyter.magics.line import SUBCOMMANDS
-from autocoder_jupyter.run.events import StageStarted, TurnBegun
+from autocoder_jupyter.run.events import PriceAsked, StageStarted, TurnBegun
 from autocoder_jupyter.types import (
     Attempt,
     CodeSolution,
@@ -139,6 +139,14 @@ def test_status_lists_jobs_and_what_they_do(line: str, shell: Any, jobs: Any) ->
     jobs.last.tell(StageStarted("tests", 2, 4))
     shell.run(line)
     assert "growth  running  Writing code and tests · 00:00 · attempt 2 of 4" in shell.shown
+
+
+def test_status_has_the_words_of_the_card_at_the_end(shell: Any, jobs: Any) -> None:
+    shell.run(CELL)
+    jobs.last.tell(PriceAsked())
+    jobs.last.end("failed", InvalidRequest("The price is not known."))
+    shell.run("%autocode status")
+    assert "growth  what does it cost?  " in shell.shown
 
 
 def test_status_names_the_backend_where_it_is_not_the_usual_one(shell: Any, jobs: Any) -> None:

@@ -69,7 +69,7 @@ def test_a_prompt_asks_again_after_a_wrong_number_and_the_end_of_input_leaves_th
 def test_the_line_magic_answers_what_the_card_shows(shell: Any, jobs: Any) -> None:
     shell.run("%%autocode growth --ask\nTotal.")
     assert jobs.last.config.ask
-    with pytest.raises(InvalidRequest, match="has no questions"):
+    with pytest.raises(InvalidRequest, match="'1' is no answer for growth, which is"):
         shell.run("%autocode reply growth 1")
     jobs.last.pending_questions = QUESTIONS
     jobs.last.tell(QuestionsAsked(QUESTIONS))

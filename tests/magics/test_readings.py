@@ -78,6 +78,8 @@ def test_keeping_it_as_it_is_ends_the_question_on_the_card(
 ) -> None:
     monkeypatch.setattr("platformdirs.user_config_path", lambda name: tmp_path / name)
     assert "with a question" in repr(ready.user_ns["growth"])
+    ready.run("%autocode status")
+    assert "growth  ready, with a question for you  " in ready.shown
     ready.run("%autocode reply growth")
     asked = capsys.readouterr().out
     assert "best_month would be 2024-03" in asked and "%autocode reply growth keep" in asked
@@ -86,6 +88,8 @@ def test_keeping_it_as_it_is_ends_the_question_on_the_card(
     ready.run("%autocode reply growth keep")
     assert "growth stays as it is" in capsys.readouterr().out
     assert repr(ready.user_ns["growth"]) == "<autocode growth ready, not fully checked>"
+    ready.run("%autocode status")
+    assert "growth  ready, not fully checked  " in ready.shown
     with pytest.raises(InvalidRequest, match="Nothing is asked about growth"):
         ready.run("%autocode reply growth keep")
 

@@ -239,6 +239,20 @@ def test_help_of_one_subcommand_says_how_it_is_written(shell: Any, capsys: pytes
     assert "%%autocode NAME" not in shown
     shell.run("%autocode help DataDrift")
     assert capsys.readouterr().out.startswith("DataDrift: A frame passed to `run()`, or a sample of a cell, differs")
+    for word, begin in (
+        (
+            "--max-cost",
+            "--max-cost DOLLARS\n  maximum cost in US dollars\n  As a setting: %config Autocode.max_cost = …",
+        ),
+        ("-c", '-c, --constraint "SENTENCE"\n  a sentence that must be true\n'),
+        ("effort", "--effort none|quick|normal|high\n  how much is checked"),
+        ("second_opinion", "second_opinion\n  have a second solution written"),
+        ("--skip-tests", "skip_tests\n  write no tests and run none"),
+    ):
+        shell.run(f"%autocode help {word}")
+        assert capsys.readouterr().out.startswith(begin)
+    with pytest.raises(InvalidRequest, match=r"no help about '--max-cots'[\s\S]*Did you mean --max-cost"):
+        shell.run("%autocode help --max-cots")
     with pytest.raises(InvalidRequest, match=r"no help about 'shwo'[\s\S]*Did you mean show"):
         shell.run("%autocode help shwo")
 

@@ -197,8 +197,8 @@ _ALL = (
     Subcommand(
         "help",
         "information",
-        "[all|SUBCOMMAND|ERROR]",
-        "show the help, all of it, or what a subcommand or an error means",
+        "[all|SUBCOMMAND|OPTION|ERROR]",
+        "show the help, all of it, or what a subcommand, an option or an error means",
         0,
         1,
     ),

@@ -34,7 +34,9 @@ def run_line(notebook: Notebook, line: str) -> None:
         raise InvalidRequest(
             f"There is no %autocode {name}.", hint=f"{hint} A cell magic has two percent signs: %%autocode."
         )
-    arguments = read_arguments(words[1:], {flag: option for option in command.options for flag in option.flags})
+    flags = {flag: option for option in command.options for flag in option.flags}
+    is_help = name == "help"  # its word may be an option
+    arguments = Arguments(tuple(words[1:]), {}) if is_help else read_arguments(words[1:], flags)
     if not command.least <= len(arguments.positional) <= command.most:
         raise InvalidRequest(f"Write %autocode {command.name} {command.usage}".rstrip() + ".", why=_why(command))
     function = None

@@ -15,10 +15,10 @@ from autocoder_jupyter import errors
 from autocoder_jupyter.errors import AutocodeError, InvalidRequest
 from autocoder_jupyter.magics.command import Arguments
 from autocoder_jupyter.magics.doctor import examine, shown
-from autocoder_jupyter.magics.help import full_help, help_text, subcommand_help
+from autocoder_jupyter.magics.help import full_help, help_text, option_help, subcommand_help
 from autocoder_jupyter.magics.line import FORMER, SUBCOMMANDS
 from autocoder_jupyter.magics.notebook import Notebook, versions_of
-from autocoder_jupyter.magics.options import SETTINGS
+from autocoder_jupyter.magics.options import FLAGS, SETTINGS
 from autocoder_jupyter.magics.permissions import FolderPermissions, collected, permission_rows
 from autocoder_jupyter.magics.settings import NAME, suggestion
 from autocoder_jupyter.redaction.masking import Masker
@@ -388,9 +388,9 @@ def show_settings(notebook: Notebook) -> None:
 
 
 def help(notebook: Notebook, arguments: Arguments) -> None:
-    """Show what is used most, all options and subcommands, one subcommand, or what an error means."""
+    """Show what is used most, all options and subcommands, one of them, a setting, or what an error means."""
     name = arguments.positional[0].removeprefix("%autocode").strip() if arguments.positional else ""
-    if name in ("", "all"):
+    if name in ("", "all", "more"):
         print(full_help() if name else help_text())
         return
     command = SUBCOMMANDS.get(FORMER[name].split()[0] if name in FORMER else name)
@@ -398,8 +398,10 @@ def help(notebook: Notebook, arguments: Arguments) -> None:
         print(errors.explanation(name))
     elif command is not None:
         print(subcommand_help(command))
+    elif (option := FLAGS.get(name) or SETTINGS.get(name)) is not None:
+        print(option_help(option))
     else:
-        hint = suggestion(name, (*SUBCOMMANDS, *errors.kinds()))
+        hint = suggestion(name, (*SUBCOMMANDS, *FLAGS, *SETTINGS, *errors.kinds()))
         raise InvalidRequest(f"There is no help about {visible(name)!r}.", hint=hint)
 
 

@@ -24,6 +24,8 @@ from autocoder_jupyter.magics.notebook import (
 from autocoder_jupyter.magics.references import named_samples
 from autocoder_jupyter.magics.versions import VersionManager
 from autocoder_jupyter.request import Backend
+from autocoder_jupyter.run.function_run import FunctionRun
+from autocoder_jupyter.run.of_report import with_answers
 from autocoder_jupyter.settings.parameters import is_input_name
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.versions.lost_edits import words_of_lost
@@ -36,9 +38,7 @@ if TYPE_CHECKING:
 def status(notebook: Notebook, arguments: Arguments) -> None:
     """Show a table of the jobs of this kernel, and of the recorded runs of earlier kernels."""
     jobs = notebook.jobs.all_jobs()
-    rows = [
-        (job.name, job.state.replace("_", " "), _with_lost(notebook, job.name, _doing(job)), job.run_id) for job in jobs
-    ]
+    rows = [(job.name, *_doing(notebook, job), job.run_id) for job in jobs]
     rows += _recorded(notebook, {job.name for job in jobs})
     if not rows:
         print("No jobs yet. %autocode help shows how to start.")
@@ -174,9 +174,14 @@ def _begun(versions: Versions, run: str) -> Version:
     return Version(run, 0, report)
 
 
-def _doing(job: NotebookJob) -> str:
-    doing = status_line(job.tracker.run).removeprefix(f"{job.name}  ")
-    return doing.partition(" · ")[2] if job.done else doing  # the next column has the state
+def _doing(notebook: Notebook, job: NotebookJob) -> tuple[str, str]:
+    """The state of a job, at its end in the words of its card, and the rest of its line."""
+    run = job.tracker.run
+    shown = with_answers(run) if isinstance(run, FunctionRun) and run.is_ready else run
+    doing = status_line(shown).removeprefix(f"{job.name}  ")
+    title, _, rest = doing.partition(" · ")
+    state, what = (title.lower(), rest) if job.done else (job.state.replace("_", " "), doing)
+    return state, _with_lost(notebook, job.name, what)
 
 
 # Edited code

@@ -44,7 +44,7 @@ def reply(notebook: Notebook, arguments: Arguments) -> None:
         return
     if (answer := ANSWERS.get(words[0])) is None:
         raise InvalidRequest(
-            f"{words[0][:40]!r} is no answer: {name} has no questions, it is {_state(notebook, name)}.",
+            f"{words[0][:40]!r} is no answer for {name}, which is {_state(notebook, name)}.",
             hint=f"An answer begins with {' or '.join(ANSWERS)}. %autocode reply {name} shows what it asks.",
         )
     always = bool(arguments.given.get("always"))
