@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from autocoder_jupyter.jobs.code_job import CodeModeResult
     from autocoder_jupyter.request import Share
     from autocoder_jupyter.result import CodeGenEvalResult
-    from autocoder_jupyter.run.events import SampleOutputs
+    from autocoder_jupyter.run.function_run import FunctionRun
     from autocoder_jupyter.types import Report
     from autocoder_jupyter.types.records import Overview
     from autocoder_jupyter.view.markup import Html
@@ -38,13 +38,16 @@ MAX_OPEN = 12
 """Maximum number of live inspectors. The one that was shown longest ago is frozen first."""
 
 
-def outputs_of(notebook: Notebook, result: CodeGenEvalResult) -> SampleOutputs | None:
-    """The outputs on the sample that the card of a result shows; None if no cell of this kernel made it."""
+def card_of(notebook: Notebook, result: CodeGenEvalResult) -> FunctionRun | None:
+    """The state of the card of a result; None if no cell of this kernel made it."""
+    from autocoder_jupyter.run.function_run import FunctionRun
+
     launch = notebook.launched.get(result.name)
-    return getattr(launch.card.state, "outputs", None) if launch and launch.job.result is result else None
+    state = launch.card.state if launch and launch.job.result is result else None
+    return state if isinstance(state, FunctionRun) else None
 
 
-def subject_of(result: CodeGenEvalResult, outputs: SampleOutputs | None = None) -> Subject:
+def subject_of(result: CodeGenEvalResult, card: FunctionRun | None = None) -> Subject:
     """The subject of an inspector for a result that is done."""
     from autocoder_jupyter.engine.journal import sent_record
 
@@ -57,7 +60,7 @@ def subject_of(result: CodeGenEvalResult, outputs: SampleOutputs | None = None) 
         sent=sent_record(result.journal_root, report.name, report.run_id),
         options=result.options,
         overviews=_Samples(result),
-        outputs=outputs,
+        card=card,
         splits=lambda: result.known_splits,
     )
 
@@ -105,14 +108,14 @@ class Inspectors:
         self,
         result: CodeGenEvalResult,
         version_manager: VersionActions | None = None,
-        outputs: SampleOutputs | None = None,
+        card: FunctionRun | None = None,
     ) -> Inspector:
         """The inspector of a result. The inspector of an older result with that name is frozen."""
         with self._lock:  # a pending result is shown from another thread
-            return self._of(result, version_manager, outputs)
+            return self._of(result, version_manager, card)
 
     def _of(
-        self, result: CodeGenEvalResult, version_manager: VersionActions | None, outputs: SampleOutputs | None
+        self, result: CodeGenEvalResult, version_manager: VersionActions | None, card: FunctionRun | None
     ) -> Inspector:
         from autocoder_jupyter.display.inspector.inspector import Inspector
 
@@ -123,7 +126,7 @@ class Inspectors:
             if known is not None:
                 known[1].freeze()
             inspector = Inspector(
-                subject_of(result, outputs),
+                subject_of(result, card),
                 result if result.can_be_called else None,
                 version_manager if version_manager and version_manager.rows() else None,
             )
@@ -250,17 +253,17 @@ class ResultDisplay:
         from autocoder_jupyter.display.inspector.document import render_html, render_text
         from autocoder_jupyter.display.live import widget_bundle
 
-        outputs = outputs_of(self._notebook, result)
+        card = card_of(self._notebook, result)
         if self._notebook.is_terminal:
-            return {"text/plain": render_text(subject_of(result, outputs), columns=columns())}
+            return {"text/plain": render_text(subject_of(result, card), columns=columns())}
         from autocoder_jupyter.view.markup import html_output
 
-        inspector = self._inspector(result, outputs)
-        subject = inspector.subject if inspector else subject_of(result, outputs)
+        inspector = self._inspector(result, card)
+        subject = inspector.subject if inspector else subject_of(result, card)
         live = widget_bundle(inspector.model_id, for_page=self._notebook.front_end.has_page()) if inspector else {}
         return {**live, **html_output(render_html(subject), repr(result))}
 
-    def _inspector(self, result: CodeGenEvalResult, outputs: SampleOutputs | None) -> Inspector | None:
+    def _inspector(self, result: CodeGenEvalResult, card: FunctionRun | None) -> Inspector | None:
         if self._notebook.is_headless:
             return None
         from autocoder_jupyter.magics.versions import VersionManager
@@ -270,7 +273,7 @@ class ResultDisplay:
             version_manager = (
                 VersionManager(notebook, result.name) if result.journal_root == notebook.journal_root else None
             )
-            return self._inspectors.of(result, version_manager, outputs)
+            return self._inspectors.of(result, version_manager, card)
         return None
 
     def close(self) -> None:

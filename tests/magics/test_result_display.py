@@ -14,10 +14,10 @@ from autocoder_jupyter import magics
 from autocoder_jupyter.display.inspector.document import render_text
 from autocoder_jupyter.display.live import FOLLOWED, OUR_WIDGET, WIDGET
 from autocoder_jupyter.magics import result_display
-from autocoder_jupyter.magics.result_display import Inspectors, outputs_of, subject_of
+from autocoder_jupyter.magics.result_display import Inspectors, card_of, subject_of
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution
-from autocoder_jupyter.run.events import SampleOutputs
+from autocoder_jupyter.run.events import ModelRefused, OptionOffered, PriceAsked, SampleOutputs
 from autocoder_jupyter.types import CodeSolution, InputSpec, OutputSpec, Report
 from autocoder_jupyter.types.records import Glimpse
 from autocoder_jupyter.view.as_html import data_address
@@ -186,10 +186,27 @@ def test_the_inspector_begins_with_the_outputs_on_the_sample_that_the_card_shows
     html = shown(shell, result)["text/html"]
     assert html.index(">Outputs<") < html.index(data_address(PNG, "image/png")) < html.index("2024-12")
     assert html.index("2024-12") < html.index("def")
-    words = render_text(subject_of(result, outputs_of(notebook, result)))
+    words = render_text(subject_of(result, card_of(notebook, result)))
     assert words.index("output chart: bar chart of sales") < words.index("def run()")
     shell.run("%%autocode growth --replace\nOther words")
-    assert outputs_of(notebook, result) is None
+    assert card_of(notebook, result) is None
+
+
+@pytest.mark.parametrize(
+    ("event", "headline"),
+    [
+        (OptionOffered("--rename price=amount"), "Renamed?"),
+        (ModelRefused(()), "Which model?"),
+        (PriceAsked(), "What does it cost?"),
+    ],
+)
+def test_the_inspector_of_a_run_that_ended_with_a_question_has_the_headline_of_its_card(
+    shell: Any, jobs: Any, event: Any, headline: str
+) -> None:
+    shell.run("%%autocode growth\nWords")
+    jobs.last.tell(event)
+    jobs.last.end("failed", error="It ended.")
+    assert headline in shown(shell, jobs.last.result)["text/html"]
 
 
 def test_a_result_that_is_shown_twice_has_one_inspector(shell: Any) -> None:

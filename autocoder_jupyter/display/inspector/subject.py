@@ -36,7 +36,7 @@ class Subject:
         options: the options of a call; None if only the report is known.
         overviews: gives the overview of each sample by name, limited to a `share`; None for no limit. May take a
             second.
-        outputs: the first rows and the pictures of the outputs on the sample; None if this kernel has not seen them.
+        card: the state of its card; None if no cell of this kernel made it.
         splits: gives what is known of how it may be split.
     """
 
@@ -45,15 +45,22 @@ class Subject:
     sent: Mapping[str, Any] = field(default_factory=dict)
     options: CallOptions | None = None
     overviews: Callable[[Share | None], Mapping[str, Overview]] = _no_samples
-    outputs: SampleOutputs | None = None
+    card: FunctionRun | None = None
     splits: Callable[[], KnownSplits] = _nothing_known
 
     @property
     def run(self) -> FunctionRun:
-        """The last record of its run."""
+        """The last record of its run, with what only its card knows: the outputs, and what is asked."""
         from autocoder_jupyter.run.of_report import run_of
 
-        return replace(run_of(self.report, self.state), outputs=self.outputs, splits=self.splits())
+        only_card = ("outputs", "option", "offers", "asks_price")
+        seen = {name: getattr(self.card, name) for name in only_card} if self.card is not None else {}
+        return replace(run_of(self.report, self.state), splits=self.splits(), **seen)
+
+    @property
+    def outputs(self) -> SampleOutputs | None:
+        """The first rows and the pictures of the outputs on the sample; None if this kernel has not seen them."""
+        return self.card.outputs if self.card is not None else None
 
     @property
     def can_be_called(self) -> bool:

@@ -21,7 +21,7 @@ from autocoder_jupyter.magics.notebook import (
     last_run,
     versions_of,
 )
-from autocoder_jupyter.magics.result_display import outputs_of, subject_of, subject_of_report
+from autocoder_jupyter.magics.result_display import card_of, subject_of, subject_of_report
 from autocoder_jupyter.magics.settings import suggestion
 from autocoder_jupyter.magics.terminal import columns
 from autocoder_jupyter.magics.versions import (
@@ -68,14 +68,14 @@ def show(notebook: Notebook, arguments: Arguments) -> None:
     if is_result(result) and part == "all" and not notebook.is_terminal:
         data, metadata = notebook.shell.display_formatter.format(result)
         if data:  # without data, it is already shown in a separate output
-            words = {} if pending else {"text/plain": render_text(subject_of(result, outputs_of(notebook, result)))}
+            words = {} if pending else {"text/plain": render_text(subject_of(result, card_of(notebook, result)))}
             notebook.shell.display_pub.publish({**data, **words}, metadata)
         return
     if pending:
         notebook.show(pending_html(repr(result), waits=result.state.startswith("waiting")), repr(result))
         return
     if is_result(result):
-        subject = subject_of(result, outputs_of(notebook, result))
+        subject = subject_of(result, card_of(notebook, result))
     else:
         subject = subject_of_report(result, notebook.journal_root)
     if part == "trace" and subject.report.trace is None:

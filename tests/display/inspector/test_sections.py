@@ -27,6 +27,7 @@ from autocoder_jupyter.display.inspector.evidence import (
 )
 from autocoder_jupyter.display.parts import MESSAGE_CHARACTERS, source_block
 from autocoder_jupyter.run.events import SampleOutputs
+from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.types import CheckOutcome, Evidence, OutputSpec, Report, Resources, Secret, TestOutcome
 from autocoder_jupyter.types.records import Glimpse
 from autocoder_jupyter.view.as_html import blocks_html
@@ -69,7 +70,8 @@ def test_what_failed_before_there_was_code_says_why(read: Any) -> None:
         text = read(result_section(subject(report))).text
         assert "No key." in text and "growth.run(" not in text, "its inputs are not known"
     seen = SampleOutputs((Glimpse("best", "2024-12"),), is_verified=False)
-    failed = read(result_section(subject(changed(success=False, error="Not solved."), outputs=seen))).text
+    card = FunctionRun("growth", outputs=seen)
+    failed = read(result_section(subject(changed(success=False, error="Not solved."), card=card))).text
     assert "def run" in failed and "How to call it" not in failed
     assert failed.index("Not solved.") < failed.index("2024-12"), "the reason comes first"
 
