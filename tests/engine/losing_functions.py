@@ -746,6 +746,18 @@ INNOCENT_AFTER: Mapping[str, Losing] = {
         return movies.groupby("rating", as_index=False)["length"].mean()
         """,
     ),
+    "each rating beside each type": Losing(
+        "A table of all ratings of @titles beside all types, with the number of titles, 0 where there are none.",
+        catalogue,
+        """
+        found = titles.groupby(["rating", "type"]).size().rename("titles").reset_index()
+        ratings = titles[["rating"]].dropna().drop_duplicates().assign(key=1)
+        types = titles[["type"]].dropna().drop_duplicates().assign(key=1)
+        grid = ratings.merge(types, on="key").drop(columns="key")
+        grid = grid.merge(found, on=["rating", "type"], how="left")
+        return grid.assign(titles=grid["titles"].fillna(0).astype("int64"))
+        """,
+    ),
     "titles rated PG": Losing(
         "How many @titles are rated PG?",
         catalogue,

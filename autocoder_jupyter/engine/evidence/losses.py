@@ -453,7 +453,8 @@ class _LossReading:
             of = f"{missed:,} of {keys:,} values of {key} in {names[number]} {have} no match in {other}"
             words = f"{of} ({lost_rows:,} of {rows:,} rows)"
             yield _FoundLoss("join", place, words, _named(lone), about, asks=asks)
-        if not left[4] and not right[4] and after > max(left[0], right[0]) and not is_itself:
+        is_cross = left[1] == right[1] == 1  # as by a constant column
+        if not left[4] and not right[4] and after > max(left[0], right[0]) and not is_itself and not is_cross:
             words = f"{names[1]} has several rows for one {key}: the join makes {left[0]:,} rows into {after:,}"
             yield _FoundLoss("fan", place, words, "", about, asks=not is_filtered)
 
