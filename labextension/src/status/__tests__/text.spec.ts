@@ -22,6 +22,14 @@ it('counts results when nothing runs', () => {
   expect(statusText([job({ phase: 'ready' }), job({ phase: 'failed' })])).toBe('2 results');
 });
 
+it('says what asks or has failed', () => {
+  const asks = job({ phase: 'ready', tone: 'warn' });
+  expect(statusText([asks, job({ phase: 'ready', tone: 'good' })])).toBe('2 results · 1 with a question for you');
+  expect(statusText([job({ phase: 'failed', tone: 'bad' }), asks, job({})])).toBe(
+    '1 running · 1 with a question for you · 1 failed'
+  );
+});
+
 it('says that a cost is unknown, and never counts it as nothing', () => {
   expect(statusText([job({ ...spent(null) })])).toBe('1 running · cost unknown');
   expect(statusText([job({ ...spent(null) }), job({ ...spent(0.25) })])).toBe('2 running · $0.250 + unknown cost');
