@@ -65,7 +65,7 @@ async def test_a_function_that_may_not_be_split_as_demanded_is_mended(runner: Ru
     assert produced.report.success, produced.error
     assert produced.code.rstrip() == CODE
     asked = dict(zip(produced.asked, map(prompt_of, produced.model.requests), strict=True))
-    assert "all rows with the same 'customer' are in one call" in asked["code"]
+    assert "contain all rows with the same 'customer'" in asked["code"]
     assert "sales may be split: whole groups of customer" in asked["fix_code"] and "in pieces" in asked["fix_code"]
     state = FunctionRun("growth")
     for event in produced.events:

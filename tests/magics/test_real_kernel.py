@@ -291,7 +291,10 @@ def test_two_jobs_run_side_by_side(kernel: Kernel) -> None:
     kernel.run(CELL.replace("growth", "other"))
     assert kernel.printed("growth.run(), other.run()") == "30 30"
     status = kernel.run("%autocode status").displays[0]["text/plain"]
-    assert [line.split()[:2] for line in status.splitlines()] == [["growth", "ready"], ["other", "ready"]]
+    assert [line.replace(",", " ").split()[:2] for line in status.splitlines()] == [
+        ["growth", "ready"],
+        ["other", "ready"],
+    ]
 
 
 def test_an_interrupt_in_a_waiting_cell_leaves_the_job_running(kernel: Kernel, reply: Reply) -> None:

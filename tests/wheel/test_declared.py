@@ -25,6 +25,7 @@ ELSEWHERE = {
     "httpx": "the same",
     "jsonschema": "of claude_agent_sdk; it is loaded before claude_agent_sdk asks for it",
     "openai": "a part of litellm, which is loaded before litellm asks for it",
+    "aiohttp": "of litellm, whose requests it sends",
     "pydantic_monty": "of the extra `codemode`; the same",
     "deltalake": "only for folders with its tables, or who passes them; without it they are refused by name",
     "pyiceberg": "the same",

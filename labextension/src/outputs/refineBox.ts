@@ -12,7 +12,8 @@ export function refineButton(button: HTMLElement): IRefineButton | null {
   if (!button.classList.contains('autocode-wish') || !name) {
     return null;
   }
-  return { name, instead: button.closest('li') === null ? null : (button.previousSibling?.textContent ?? '').trim() };
+  const line = button.closest('li') === null ? null : button.parentElement; // the assumption, its rows, the button
+  return { name, instead: line && (line.firstChild?.textContent ?? '').trim() };
 }
 
 /** The cell that refines a function. An empty line separates a text that looks like options from the first line. */

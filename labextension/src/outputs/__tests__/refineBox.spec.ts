@@ -1,7 +1,8 @@
 import { refiningCell, toggleRefineBox } from '../refineBox';
 
 const HTML = `
-  <div data-autocode-refines="growth"><ul><li>Gaps are "zero". <button class="autocode-wish" aria-label="Change"></button></li></ul></div>
+  <div data-autocode-refines="growth"><ul><li>Gaps are "zero". <span>(3 rows)</span>
+    <button class="autocode-wish" aria-label="Change"></button></li></ul></div>
   <div data-autocode-refines="growth"><button class="autocode-wish"
     aria-label="Refine"></button></div>`;
 
