@@ -53,9 +53,10 @@ class Subject:
         """The last record of its run, with what only its card knows: the outputs, and what is asked."""
         from autocoder_jupyter.run.of_report import run_of
 
-        only_card = ("outputs", "option", "offers", "asks_price")
-        seen = {name: getattr(self.card, name) for name in only_card} if self.card is not None else {}
-        return replace(run_of(self.report, self.state), splits=self.splits(), **seen)
+        run = replace(run_of(self.report, self.state), splits=self.splits())
+        if (card := self.card) is None:
+            return run
+        return replace(run, outputs=card.outputs, option=card.option, offers=card.offers, asks_price=card.asks_price)
 
     @property
     def outputs(self) -> SampleOutputs | None:
