@@ -10,7 +10,7 @@ from string import Template
 
 
 def prompt(name: str, **blanks: object) -> str:
-    """The text of a section, such as `prompt("fix.edits", problem="…")`; values are inserted as they are.
+    """The text of a section, such as `prompt("code_mode.printed", printed="3")`; values are inserted as they are.
 
     Raises:
         KeyError: there is no such section, or it has a blank without a value.

@@ -191,7 +191,7 @@ class CodeRun(RunRecord):
 
 @singledispatch
 def _after(event: Event, state: CodeRun) -> CodeRun:
-    return state
+    return state.of_model(event)
 
 
 @_after.register
@@ -271,21 +271,6 @@ def _(event: events.ToolEnded, state: CodeRun) -> CodeRun:
         "asked": (),
     }
     return _asking(replace(state, calls=_changed(state.calls, event.call, **facts)))
-
-
-@_after.register
-def _(event: events.ModelRefused, state: CodeRun) -> CodeRun:
-    return replace(state, offers=event.offers)
-
-
-@_after.register
-def _(event: events.PriceAsked, state: CodeRun) -> CodeRun:
-    return replace(state, asks_price=True)
-
-
-@_after.register
-def _(event: events.NoAnswerYet, state: CodeRun) -> CodeRun:
-    return replace(state, silent=event.stages)
 
 
 @_after.register

@@ -347,7 +347,7 @@ class FunctionRun(RunRecord):
 
 @singledispatch
 def _after(event: Event, state: FunctionRun) -> FunctionRun:
-    return state
+    return state.of_model(event)
 
 
 @_after.register
@@ -405,21 +405,6 @@ def _(event: events.DriftFound, state: FunctionRun) -> FunctionRun:
 @_after.register
 def _(event: events.OptionOffered, state: FunctionRun) -> FunctionRun:
     return replace(state, option=event.option)
-
-
-@_after.register
-def _(event: events.ModelRefused, state: FunctionRun) -> FunctionRun:
-    return replace(state, offers=event.offers)
-
-
-@_after.register
-def _(event: events.PriceAsked, state: FunctionRun) -> FunctionRun:
-    return replace(state, asks_price=True)
-
-
-@_after.register
-def _(event: events.NoAnswerYet, state: FunctionRun) -> FunctionRun:
-    return replace(state, silent=event.stages)
 
 
 @_after.register

@@ -15,7 +15,9 @@ from autocoder_jupyter.run.events import (
     Event,
     FunctionCalled,
     ModelOffer,
+    ModelRefused,
     NoAnswerYet,
+    PriceAsked,
     StageFinished,
     StageStarted,
     TestReported,
@@ -161,6 +163,17 @@ class RunRecord(ABC):
     @abstractmethod
     def after(self, event: Event) -> Self:
         """The record after an event at the current time."""
+
+    def of_model(self, event: Event) -> Self:
+        """The record after an event about the model, which is the same for all runs; unchanged after another event."""
+        match event:
+            case ModelRefused():
+                return replace(self, offers=event.offers)
+            case PriceAsked():
+                return replace(self, asks_price=True)
+            case NoAnswerYet():
+                return replace(self, silent=event.stages)
+        return self
 
     @property
     @abstractmethod

@@ -169,7 +169,7 @@ def test_the_sandbox_confines_what_the_first_check_lets_pass(ask: Look, monkeypa
     monkeypatch.setattr(data_probes, "BUILTINS", ("open", "__import__", "str", "len"))
     monkeypatch.setenv("PROBE_SECRET", "hunter2-hunter2")
     told = ask(
-        "open('/root/.bashrc').read()",
+        "open('/etc/passwd').read()",
         f"open({__file__!r}).read()",
         "str(__import__('os').environ)",
         "open('/proc/1/environ').read()",
