@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -92,6 +93,33 @@ class Contract:
 
 
 @dataclass(frozen=True)
+class HouseRule:
+    """A section of an `autocode.md` that applies to a request.
+
+    Args:
+        title: its heading; "" for the text above the first one.
+        text: what stands below the heading.
+    """
+
+    title: str
+    text: str
+
+    @property
+    def checks(self) -> tuple[str, ...]:
+        """The Python expressions of its `check:` lines."""
+        return tuple(expression.strip().strip("`") for expression in _CHECK.findall(self.text))
+
+    @property
+    def line(self) -> str:
+        """The rule in one line: its heading and its first line of prose."""
+        prose = (line.strip(" \t-*") for line in _CHECK.sub("", self.text).splitlines())
+        return ": ".join(filter(None, (self.title, next(filter(None, prose), ""))))
+
+
+_CHECK = re.compile(r"(?m)^[ \t]*(?:[-*][ \t]+)?check:[ \t]*(\S.*)$")
+
+
+@dataclass(frozen=True)
 class Request:
     """A request to build a function.
 
@@ -113,6 +141,7 @@ class Request:
         renames: the name of a column in the data, by the name that the function reads. The samples have the latter.
         split: how the function must be able to be called for pieces of its largest table, as `types.interface.demand`
             reads it; "" if that was not demanded.
+        rules: the house rules that apply, those of outer folders first.
     """
 
     name: str
@@ -131,6 +160,7 @@ class Request:
     contracts: Mapping[str, Contract] = field(default_factory=dict)
     renames: Mapping[str, str] = field(default_factory=dict)
     split: str = ""
+    rules: tuple[HouseRule, ...] = ()
 
     @property
     def has_acceptance(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from autocoder_jupyter.errors import working_folder
@@ -26,18 +27,23 @@ def places() -> tuple[Path, ...]:
     starts = [journal_root().parent, *([Path(main).resolve().parent] if isinstance(main, str) else [])]
     found = dict.fromkeys(start / FOLDER for start in starts)
     for start in starts:
-        above = (start, *start.parents)
-        root = next((number for number, folder in enumerate(above) if _is_root(folder, start)), 0)
-        found |= dict.fromkeys(folder / FOLDER for folder in above[: root + 1])
+        found |= dict.fromkeys(folder / FOLDER for folder in up_to_root(start, (".git", "pyproject.toml")))
     return tuple(found)
 
 
-def _is_root(folder: Path, start: Path) -> bool:
+def up_to_root(start: Path, marks: Iterable[str]) -> tuple[Path, ...]:
+    """A folder and those above it, up to the nearest one with one of these marks; without one, the folder alone."""
+    above = (start, *start.parents)
+    root = next((number for number, folder in enumerate(above) if _is_root(folder, start, marks)), 0)
+    return above[: root + 1]
+
+
+def _is_root(folder: Path, start: Path, marks: Iterable[str]) -> bool:
     """Whether this is the root of a project. A mark of another user counts only if the folder in it is theirs too:
     anybody can make one in a folder like `/tmp`.
     """
     own = os.geteuid() if hasattr(os, "geteuid") else 0
-    owners = {_owner(folder / mark) for mark in (".git", "pyproject.toml")} - {None}
+    owners = {_owner(folder / mark) for mark in marks} - {None}
     return bool(owners & {own, _owner(start)})
 
 

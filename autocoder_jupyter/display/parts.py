@@ -107,6 +107,8 @@ FIRST_LINE = 120
 MESSAGE_CHARACTERS = 2_000
 """Characters of the message of a test or a check."""
 
+MOST_RULES = 3
+
 _LATE = "timed out after"
 _RAN_OUT = re.compile(rf"{RAN_OUT_OF_TIME} (\d[\d.e+]{{0,12}}) s\b")
 _ENDS = {"missing": "it never ended"}
@@ -152,6 +154,13 @@ def assumptions(
         line(Span(f"and {more}" if first else more, only="text")),
         Fold(more, (Bullets(tuple(listed[first:])),), only="html", is_beside=not first),
     )
+
+
+def house_rules(rules: Sequence[str]) -> tuple[Block, ...]:
+    """The first house rules that apply, and how many more there are. Their whole text is in what was sent."""
+    shown = [clipped(rule, FIRST_LINE) for rule in rules[:MOST_RULES]]
+    more = [f"and {len(rules) - MOST_RULES:,} more, in what was sent"] if len(rules) > MOST_RULES else []
+    return lines([*shown, *more])
 
 
 def plan_blocks(plan: CodePlan) -> tuple[Block, ...]:

@@ -22,6 +22,7 @@ from autocoder_jupyter.engine.generation import GenerationSetup, GenerationState
 from autocoder_jupyter.engine.sample_run import (
     SampleRun,
     apply_contracts,
+    checks_of,
     failures_of,
     remarks,
     run_again,
@@ -222,8 +223,9 @@ class Attempts:
         if sample is None or sample.error is not None:
             return _Checked()
         session, request, redaction = self._setup.session, self._state.brief.request, self._state.redaction
+        checks = checks_of(request, self._state.brief.plan)
         values, promised = await apply_contracts(request.contracts, sample, redaction, self._setup.hidden_values)
-        own = await run_checks(session, request.checks, program, request.samples, values, redaction=redaction)
+        own = await run_checks(session, checks, program, request.samples, values, redaction=redaction)
         return _Checked((*own, *promised), values)
 
     async def _stubs_pass(self, program: Program) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -212,6 +212,9 @@ def request_text(request: Request, data_context: str) -> str:
         parts.append(block("answers", f"{prompt('shared.answers')}\n{_bullets(request.answers)}"))
     if request.constraints:
         parts.append(block("constraints", _bullets(request.constraints)))
+    if request.rules:
+        rules = (f"{rule.title or 'Always'}:\n{rule.text}" for rule in request.rules)
+        parts.append(block("house_rules", "\n\n".join((prompt("shared.house rules"), *rules))))
     if request.checks:
         parts.append(block("checks", f"{prompt('shared.checks')}\n{_bullets(request.checks)}"))
     if request.split:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -26,9 +28,18 @@ from autocoder_jupyter.errors import (
     was_killed,
 )
 from autocoder_jupyter.redaction.messages import Redaction, without_secrets
-from autocoder_jupyter.request import Contract
+from autocoder_jupyter.request import Contract, Request
 from autocoder_jupyter.sandbox.protocol import PLAIN_CALL, CallOutcome, CallSpec, Program, Worker
-from autocoder_jupyter.types import INPUT_TYPE_NAMES, CheckOutcome, InputSpec, OutputSpec, TestFailure, TypeName
+from autocoder_jupyter.types import (
+    INPUT_TYPE_NAMES,
+    CheckOutcome,
+    CodePlan,
+    InputSpec,
+    OutputSpec,
+    TestFailure,
+    TypeName,
+)
+from autocoder_jupyter.untrusted.parsing import parse_expression
 
 PROGRAM_FAILURES = (SolutionError, WrongType, SandboxTimeout, OutOfMemory, SandboxCrash, OutputRefused)
 """Errors that count as failures of the program, not of the sandbox."""
@@ -149,6 +160,41 @@ def failures_of(checks: Sequence[CheckOutcome]) -> tuple[TestFailure, ...]:
 
 _LONGEST_RAW, _LONGEST_SHOWN = 2_000, 500
 """Characters of a check's message: before it leaves the sandbox to be masked, and as it is shown."""
+
+
+def checks_of(request: Request, plan: CodePlan) -> tuple[str, ...]:
+    """The user's checks, then those of house rules whose values and columns the function has."""
+    given = {name: getattr(value, "columns", None) for name, value in request.samples.items()}
+    returned = {spec.name: [column.name for column in spec.columns] or None for spec in plan.outputs}
+    known = {**{spec.name: None for spec in plan.inputs}, **given, **returned}
+    of_rules = (check for rule in request.rules for check in rule.checks if _is_about(parse_expression(check), known))
+    return tuple(dict.fromkeys((*request.checks, *of_rules)))
+
+
+def _is_about(expression: ast.expr, known: Mapping[str, Collection[Any] | None]) -> bool:
+    """Whether an expression only names known values, and of a table only known columns."""
+    names = [node for node in ast.walk(expression) if isinstance(node, ast.Name)]
+    own = {node.id for node in names if not isinstance(node.ctx, ast.Load)}
+    own |= {node.arg for node in ast.walk(expression) if isinstance(node, ast.arg)}
+    if not {node.id for node in names} - own <= {*known, *_IN_CHECKS, *dir(builtins)}:
+        return False
+    return all(_has(known, node) for node in ast.walk(expression))
+
+
+def _has(known: Mapping[str, Collection[Any] | None], node: ast.AST) -> bool:
+    if not isinstance(node, ast.Attribute | ast.Subscript) or not isinstance(node.value, ast.Name):
+        return True
+    columns = known.get(node.value.id)
+    if columns is None:
+        return True
+    if isinstance(node, ast.Attribute):
+        return node.attr in columns or node.attr in _OF_TABLES
+    return not isinstance(node.slice, ast.Constant) or node.slice.value in columns
+
+
+_OF_TABLES = frozenset(dir(pd.DataFrame))
+_IN_CHECKS = ("pd", "np")
+"""What an expression can name besides inputs and outputs."""
 
 
 async def run_checks(

@@ -219,6 +219,7 @@ def build_report(
         seconds=tracker.seconds,
         started=tracker.started,
         wishes=request.wishes,
+        house_rules=tuple(rule.line for rule in request.rules),
         answers=request.answers,
         timeline=tracker.run.steps.in_order,
         **facts_of(tracker.run),

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from autocoder_jupyter.agent.rules import rule_files, with_rules
 from autocoder_jupyter.concurrency.awaited import Awaited, Wait, print_obstacles
 from autocoder_jupyter.concurrency.background import POLL_SECONDS, start_thread
 from autocoder_jupyter.display.live import LiveCard, View
@@ -265,7 +266,7 @@ def run_cell(notebook: Notebook, line: str, body: str) -> None:
     if command.mode == "tools":
         _run_code(notebook, command, settings)
         return
-    request = build_request(command, notebook)
+    request = _ruled_request(command, notebook)
     require_fit(request)
     config = settings.agent_config()
     to_notice = _notices_of(command, request, notebook, config)
@@ -275,7 +276,7 @@ def run_cell(notebook: Notebook, line: str, body: str) -> None:
     refuse_to_shadow(notebook.namespace, command.name, replace=settings["replace"])
     meant = require_data(notebook, command, request)
     if meant is not command:
-        command, request = meant, build_request(meant, notebook)
+        command, request = meant, _ruled_request(meant, notebook)
         require_fit(request)
         to_notice = _notices_of(command, request, notebook, config)
     if notebook.is_headless:
@@ -336,6 +337,12 @@ def build_request(command: CellCommand, notebook: Notebook) -> Request:
     return with_contracts(request, command, notebook.namespace)
 
 
+def _ruled_request(command: CellCommand, notebook: Notebook) -> Request:
+    """The same, with the house rules that the user has agreed to."""
+    files = rule_files(notebook.journal_root.parent)
+    return with_rules(build_request(command, notebook), [file for file in files if file.is_agreed])
+
+
 def refuse_to_shadow(namespace: Mapping[str, Any], name: str, *, replace: bool) -> None:
     """Refuse a name that is already another variable of the notebook."""
     if replace or name not in namespace or is_ours(namespace[name]):
@@ -366,6 +373,7 @@ def launch(
             config.max_cost,
             notice=() if notebook.is_terminal else notices,
             refinement=refinement,
+            house_rules=tuple(rule.line for rule in request.rules),
             backend=backend,
         )
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from autocoder_jupyter.agent.rules import rule_files
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.magics.settings import Settings
 from autocoder_jupyter.trust import Permission, trust_in
@@ -34,11 +35,14 @@ class FolderPermissions:
 
 
 def collected(notebook: Notebook) -> list[FolderPermissions]:
-    """The permissions of the folder with the pyproject.toml, and of the folder that holds `.autocode`."""
+    """The permissions of the folder with the pyproject.toml, of the one that holds `.autocode`, and of house rules."""
     settings = notebook.settings()
     beside = notebook.journal_root.parent
     found: dict[Path, list[Permission]] = {settings.folder: list(settings.permissions)}
     found.setdefault(beside, []).extend(_further(beside))
+    for file in rule_files(beside):
+        if not file.problem:
+            found.setdefault(file.path.parent, []).append(file.permission)
     return [FolderPermissions(folder, tuple(permissions)) for folder, permissions in found.items() if permissions]
 
 
@@ -46,16 +50,23 @@ def notice(notebook: Notebook, settings: Settings) -> tuple[str, ...]:
     """Lines about permissions that were not granted: all of them once per kernel, later one line."""
     beside = notebook.journal_root.parent
     further = _further(beside)
-    waiting = (*settings.waiting, *(() if trust_in(beside).covers(further) else further))
+    files = [file for file in rule_files(beside) if not file.is_agreed]
+    unreadable = tuple(f"{visible(file.path)} is not used: {file.problem}" for file in files if file.problem)
+    waiting = (
+        *settings.waiting,
+        *(() if trust_in(beside).covers(further) else further),
+        *(file.permission for file in files if not file.problem),
+    )
     if not waiting:
-        return ()
+        return unreadable
     key = str(sorted(digests(waiting).items()))
     if key in notebook.shown_notices:
         names = ", ".join(visible(permission.name) for permission in waiting)
-        return (f"Not used without your permission: {names}. %autocode trust asks you.",)
+        return (*unreadable, f"Not used without your permission: {names}. %autocode trust asks you.")
     notebook.shown_notices.add(key)
     return (
-        f"{visible(settings.folder)} has settings that need your permission. This run does not use them.",
+        *unreadable,
+        f"{visible(settings.folder)} has settings or rules that need your permission. This run does not use them.",
         *(
             f"{visible(permission.name)} = {_shortened(permission.value)}: {visible(permission.why)}."
             for permission in waiting

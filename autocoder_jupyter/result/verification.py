@@ -116,7 +116,8 @@ def _request(
             hint="Run its cell.",
         )
     recorded = read_fields(report.name, record)
-    if (recorded["constraints"] or recorded["checks"]) and not samples:
+    ruled = any(rule.checks for rule in recorded["rules"])
+    if (recorded["constraints"] or recorded["checks"] or ruled) and not samples:
         raise InvalidRequest(
             f"{report.name} has checks or constraints, which need its data.",
             hint=f"Write {report.name}.verify({', '.join(f'{name}={name}' for name in inputs)}).",

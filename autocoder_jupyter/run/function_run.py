@@ -177,6 +177,7 @@ class FunctionRun(RunRecord):
         replies: the answers of the user, one line each.
         author: who wrote the code or the tests last.
         refinement: the change that `--refine` asks for.
+        house_rules: those that apply, a line each.
         why: the reason for this version; empty for the first one.
         writer: the model that wrote it, and what `--refresh` would change about that.
         is_kept: whether an existing function is only verified again.
@@ -220,6 +221,7 @@ class FunctionRun(RunRecord):
     replies: tuple[str, ...] = ()
     author: Author = "model"
     refinement: str = ""
+    house_rules: tuple[str, ...] = ()
     changes: Changes | None = None
     why: str = ""
     writer: str = ""

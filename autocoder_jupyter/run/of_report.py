@@ -54,6 +54,7 @@ def run_of(report: Report, phase: Phase) -> FunctionRun:
         usage=report.usage,
         writer=report.written_by if report.author == "model" else "",
         refinement="; ".join(report.wishes),
+        house_rules=report.house_rules,
         backend="claude" if report.trace else "",
         agent=AgentState(report.trace) if report.trace else None,
         environment=report.image or "",

@@ -108,6 +108,7 @@ class Report(Record):
     from those of an existing function, one sentence for each difference.
     `drawn` says of which rows a sample is, for tables whose rows are elsewhere.
     `renames` are names of columns in the data, by the names that the function reads.
+    `house_rules` are those that applied to the request, a line each.
     `contracts` are the user's schemas as data, without code that could be run.
     `trace` has the tool calls of a writing agent; None for the staged loop. `blind_tests` are the tests that the agent
     did not see.
@@ -160,6 +161,7 @@ class Report(Record):
     seconds: float = 0.0
     started: dt.datetime | None = None
     wishes: tuple[str, ...] = ()
+    house_rules: tuple[str, ...] = Field(default=(), max_length=300)
     answers: tuple[str, ...] = ()
     changes: Changes | None = None
     timeline: tuple[Step, ...] = ()

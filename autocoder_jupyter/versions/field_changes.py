@@ -41,6 +41,25 @@ def of_lines(what: str, before: Any, now: Any) -> list[Change]:
     ]
 
 
+def of_rules(before: Any, now: Any) -> list[Change]:
+    """House rules that were added, changed or removed. The code may depend on each."""
+    old, new = _by_title(before), _by_title(now)
+    words = (("a new house rule", new.keys() - old), ("without the house rule", old.keys() - new))
+    changed = ("another house rule", {title for title in new.keys() & old if new[title] != old[title]})
+    return [
+        Change(f"{what}: {short(title) or 'the text above the first heading'}", "request")
+        for what, titles in (*words, changed)
+        for title in sorted(titles)
+    ]
+
+
+def _by_title(rules: Any) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
+    for rule in map(mapping, listed(rules)):
+        found.setdefault(str(rule.get("title")), []).append(rule.get("text"))
+    return found
+
+
 def of_samples(before: Any, now: Any) -> list[Change]:
     """Data that were added or removed."""
     old, new = mapping(before), mapping(now)

@@ -21,7 +21,7 @@ import pandas as pd
 
 from autocoder_jupyter.data.shapes import plain_shape
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.request import Example, Request
+from autocoder_jupyter.request import Example, HouseRule, Request
 from autocoder_jupyter.settings.config import RECORDS
 from autocoder_jupyter.settings.parameters import is_input_name, is_output_name
 from autocoder_jupyter.types import File, InputSpec, OutputSpec
@@ -134,6 +134,11 @@ def _split(value: Any) -> str | None:
         raise ValueError("no way to split a table") from error
 
 
+def _rules(value: Any) -> tuple[HouseRule, ...]:
+    records = map(mapping, listed(value))
+    return tuple(HouseRule(_text(rule.get("title")) or "", _text(rule.get("text")) or "") for rule in records)
+
+
 def _pairs(value: Any) -> dict[str, str]:
     return {one: other for one, other in mapping(value).items() if isinstance(one, str) and isinstance(other, str)}
 
@@ -212,6 +217,13 @@ FIELDS: Mapping[str, RequestField] = {
         partial(field_changes.of_value, "what is said about the data", "request"),
         read=_text,
         words=lambda text: (text or "",),
+    ),
+    "rules": RequestField(
+        field_changes.of_rules,
+        record=lambda rules: [{"title": rule.title, "text": rule.text} for rule in rules],
+        read=_rules,
+        joined=lambda before, now: now,
+        words=lambda rules: (text for rule in rules for text in (rule.title, rule.text)),
     ),
     "own_tests": RequestField(
         # The writer of the function did not see them.

@@ -132,7 +132,7 @@ def test_the_card_says_once_what_the_folder_asks_for_and_then_reminds(shell: Any
     first = last_card(shell)
     words = ("api_key = HOME", "secrets = HOME", "allow_network = True", "%autocode trust", r"\u202e\x1b[2J\nReady")
     for shown in (first["text/html"], first["text/plain"]):
-        assert f"{here} has settings that need your permission" in shown
+        assert f"{here} has settings or rules that need your permission" in shown
         assert [said for said in words if said not in shown] == []
         assert not {"\u202e", "\x1b"} & set(shown)
     assert "https://&lt;b&gt;evil&lt;/b&gt;.example/v1" in first["text/html"]

@@ -14,7 +14,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from autocoder_jupyter.agent import rules
 from autocoder_jupyter.agent.arguments import _expressions
+from autocoder_jupyter.agent.rules import rule_files, with_rules
 from autocoder_jupyter.codec.pictures import png_size
 from autocoder_jupyter.codemode import values as codemode_values
 from autocoder_jupyter.codemode.conversation import read_answer
@@ -53,6 +55,7 @@ from autocoder_jupyter.engine.probes import DescribedValue, probes_in, reply_of,
 from autocoder_jupyter.engine.prompt import Brief, interface_problem, without_entry
 from autocoder_jupyter.engine.repair import excerpt, replace_tests
 from autocoder_jupyter.engine.run_folder import RunFolder
+from autocoder_jupyter.engine.sample_run import checks_of
 from autocoder_jupyter.engine.start import _with_default, tests_problem
 from autocoder_jupyter.engine.tests import read_suite, with_tests
 from autocoder_jupyter.engines.claude.suite_watch import SuiteWatch
@@ -353,6 +356,11 @@ def _named_at_the_top(folder: Path) -> object:
     return TopFiles(Versions(folder / ".autocode", "growth")).named()
 
 
+def _ruled(folder: Path) -> None:
+    request = with_rules(Request("growth", "Do it."), rule_files(folder))
+    checks_of(request, CodePlan(description="", approach=""))
+
+
 def _example(text: str, _: Path) -> None:
     parse_cell(f"growth --example '@sales -> {text}'", "Do it.")
 
@@ -513,6 +521,18 @@ READERS: dict[str, Reader] = {
     ),
     "pyproject.toml": Reader(
         _file("pyproject.toml", lambda folder: read_project(folder)), hostile.TOML, ("magics.settings:_read",)
+    ),
+    "house rules": Reader(
+        _file("autocode.md", _ruled),
+        {
+            "headings": lambda: "# a\nb\n" * (rules.MOST_BYTES // 7),
+            "blanks in headings": lambda: f"# {' #' * (rules.MOST_BYTES // 2 - 9)}x\nb",
+            "names": lambda: "`a` " * (rules.MOST_BYTES // 4),
+            "blanks before checks": lambda: f"a\n{' ' * (rules.MOST_BYTES - 99)}- check: a",
+            "a check": lambda: f"check: {'(' * (rules.MOST_BYTES - 99)}",
+            "more than is read": lambda: "a" * hostile.BYTES,
+        },
+        ("agent.rules:_read", "agent.rules:with_rules", "engine.sample_run:checks_of"),
     ),
     "the indexes of a folder": Reader(
         _file("uv.toml", lambda folder: folder_indexes(folder)),

@@ -35,7 +35,7 @@ from autocoder_jupyter.engine.evidence.solution_worker import SolutionStopped, S
 from autocoder_jupyter.engine.evidence.time_limit import TimeLimit
 from autocoder_jupyter.engine.evidence.variations import Tables, VariedSample
 from autocoder_jupyter.engine.generation import GenerationSetup, GenerationState
-from autocoder_jupyter.engine.sample_run import SampleRun, run_checks_in
+from autocoder_jupyter.engine.sample_run import SampleRun, checks_of, run_checks_in
 from autocoder_jupyter.engine.tests import TestSuite
 from autocoder_jupyter.equality import equal
 from autocoder_jupyter.errors import SandboxError, UnusableAnswer, brief_error
@@ -327,7 +327,7 @@ class Examiner:
         self, state: GenerationState, mutation: MutationRun, limit: TimeLimit
     ) -> tuple[Invariant, ...]:
         """Whether the function raises an error on other inputs than the sample, and whether the user's checks hold."""
-        checks = state.brief.request.checks
+        checks = checks_of(state.brief.request, state.brief.plan)
 
         def job(worker: Worker) -> OtherInputs:
             side = SolutionWorker("the function", worker, mutation.program, mutation.known)

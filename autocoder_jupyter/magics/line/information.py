@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autocoder_jupyter import errors
+from autocoder_jupyter.agent.rules import rule_files
 from autocoder_jupyter.errors import AutocodeError, InvalidRequest
 from autocoder_jupyter.magics.command import Arguments
 from autocoder_jupyter.magics.doctor import examine, shown
@@ -216,7 +217,9 @@ def trust(notebook: Notebook, arguments: Arguments) -> None:
 
 
 def _withdraw(notebook: Notebook) -> None:
-    folders = dict.fromkeys((notebook.settings().folder, notebook.journal_root.parent))
+    beside = notebook.journal_root.parent
+    ruled = (file.path.parent for file in rule_files(beside))
+    folders = dict.fromkeys((notebook.settings().folder, beside, *ruled))
     withdrawn = [folder for folder in folders if withdraw(folder)]
     for folder in withdrawn:
         print(f"{visible(folder)} is no longer trusted.")
@@ -226,7 +229,7 @@ def _withdraw(notebook: Notebook) -> None:
 
 def _show_permissions(notebook: Notebook, asking: FolderPermissions) -> None:
     how = "You agreed to this:" if asking.agreed else "You have not agreed to this, so it is not used:"
-    title = f"{visible(asking.folder)} has settings that need your permission. {how}"
+    title = f"{visible(asking.folder)} has settings or rules that need your permission. {how}"
     rows = permission_rows(asking.permissions)
     notebook.show(
         join(markup.text_lines([title]), markup.table(("asks for", "value", "if you agree"), rows)),
