@@ -14,7 +14,7 @@ from autocoder_jupyter.agent.constructor import Constructor
 from autocoder_jupyter.agent.generation import generate_report, resolution_of
 from autocoder_jupyter.agent.place import journal_root as default_journal_root
 from autocoder_jupyter.agent.place import places
-from autocoder_jupyter.agent.rules import agreed_rules, with_rules
+from autocoder_jupyter.agent.rules import Named, agreed_rules, with_rules
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.awaited import Awaited, report_progress
@@ -64,7 +64,7 @@ class AutoCoderAgent(Constructor):
         examples: Iterable[tuple[Mapping[str, Any], Any]] | None = None,
         renames: Mapping[str, str] | None = None,
         split: str | None = None,
-        rules: str | os.PathLike[str] | None = None,
+        rules: Named | None = None,
         name: str | None = None,
         journal_root: str | os.PathLike[str] | None = None,
         answer: Callable[[PlanQuestion], str] | None = None,
@@ -92,8 +92,8 @@ class AutoCoderAgent(Constructor):
             renames: names of columns in the data, by the names that the function reads. It is kept with the function.
             split: how the function must be able to be called for pieces of its largest table: `"rows"`, `"merge"`, or
                 `"groups:customer"` with the columns whose equal values must stay together. This is tested.
-            rules: the path of an `autocode.md`, whose sections that apply are part of the request. By default those of
-                the folder of `journal_root` and above it that `%autocode trust` has agreed to; "" for none.
+            rules: the path of an `autocode.md`, or several, whose sections that apply are part of the request. By
+                default those of the folder of `journal_root` and above it that `%autocode trust` has agreed to.
             name: the name of the result and its folder in the journal; from the prompt by default.
             journal_root: the `.autocode` folder; beside the notebook, or in the current folder, by default.
             answer: answers a question of the plan, if the agent has `ask`; "" or None accepts the plan's assumption.

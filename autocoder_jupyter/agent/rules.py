@@ -32,6 +32,9 @@ from autocoder_jupyter.untrusted.visible import visible
 
 NAME = "autocode.md"
 
+TASKS = "autocode_tasks"
+"""The folder beside it with questions whose answers are known."""
+
 PART = "house rules"
 """The name of the part (`Permission.part`)."""
 
@@ -77,6 +80,11 @@ class RuleFile:
         return not self.problem and trust_in(self.path.parent).covers((self.permission,))
 
     @property
+    def state(self) -> str:
+        """Whether it is used; if not, why, and what to do."""
+        return "used" if self.is_agreed else f"not used: {not_used(self)}"
+
+    @property
     def rules(self) -> tuple[HouseRule, ...]:
         """Its sections, in order, without empty ones."""
         return tuple(_sections(self.text))
@@ -88,27 +96,32 @@ def rule_files(folder: Path) -> tuple[RuleFile, ...]:
     return tuple(file for file in found if file is not None)
 
 
-def agreed_rules(folder: Path, named: str | os.PathLike[str] | None) -> tuple[RuleFile, ...]:
-    """The file that the caller names, and so agrees to; or those of a folder that the user has agreed to, with a
+Named = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+
+
+def agreed_rules(folder: Path, named: Named | None) -> tuple[RuleFile, ...]:
+    """The files that the caller names, and so agrees to; or those of a folder that the user has agreed to, with a
     warning about the others.
 
     Raises:
-        InvalidRequest: the named file cannot be read.
+        InvalidRequest: a named file cannot be read.
     """
-    if named is None:
-        files = rule_files(folder)
-        for file in files:
-            if not file.is_agreed:
-                warnings.warn(f"{visible(file.path)} is not used: {not_used(file)}", stacklevel=2)
-        return tuple(file for file in files if file.is_agreed)
-    if named == "":
-        return ()
+    if named is not None:
+        return tuple(map(_required, [named] if isinstance(named, str | os.PathLike) else named))
+    files = rule_files(folder)
+    for file in files:
+        if not file.is_agreed:
+            warnings.warn(f"{visible(file.path)} is not used: {not_used(file)}", stacklevel=2)
+    return tuple(file for file in files if file.is_agreed)
+
+
+def _required(named: str | os.PathLike[str]) -> RuleFile:
     path = local_path(named)
-    read = _read(path)
-    if read is None or read.problem:
-        why = read.problem if read else "There is no such file."
+    file = _read(path)
+    if file is None or file.problem:
+        why = file.problem if file else "There is no such file."
         raise InvalidRequest(f"The house rules in {visible(path)} cannot be read.", why=why)
-    return (read,)
+    return file
 
 
 def not_used(file: RuleFile) -> str:
@@ -123,7 +136,8 @@ def with_rules(request: Request, files: Iterable[RuleFile]) -> Request:
         InvalidRequest: they are too long, or a check is no expression.
     """
     words = _words_of(request)
-    found = [(file, rule) for file in files for rule in file.rules if applies(rule, words)]
+    every = ((file, rule, subjects(rule)) for file in files for rule in file.rules)
+    found = [(file, rule) for file, rule, about in every if not about or not about.isdisjoint(words)]
     for file, rule in found:
         for check in rule.checks:
             try:
@@ -144,11 +158,11 @@ def with_rules(request: Request, files: Iterable[RuleFile]) -> Request:
     return replace(request, rules=tuple(rule for _, rule in found))
 
 
-def applies(rule: HouseRule, words: frozenset[str]) -> bool:
-    """Whether a rule applies where these words are used, as `_stems` gives them."""
+def subjects(rule: HouseRule) -> frozenset[str]:
+    """The words and names to which a rule applies, as `_stems` gives them; none if it always applies."""
     heading = _stems(rule.title) - _COMMON
     names = (stem for name in _NAMED.findall(rule.text) for stem in (*_stems(name) - _COMMON, name.casefold()))
-    return not heading or not words.isdisjoint({*heading, *names})
+    return frozenset((*heading, *names)) if heading else frozenset()
 
 
 def _words_of(request: Request) -> frozenset[str]:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import hashlib
 import json
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
 
 from autocoder_jupyter.agent.agent import AutoCoderAgent
+from autocoder_jupyter.agent.arguments import folder_name
 from autocoder_jupyter.equality import EXAMPLE, equal
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, InvalidRequest, WrittenLater
 from autocoder_jupyter.request import AgentConfig
@@ -257,8 +260,22 @@ def try_model(
     max_cost: float | None = None,
     max_tokens: int | None = None,
     hear: Callable[[TaskScore], object] = lambda score: None,
+    rules: Sequence[Path] = (),
+    root: Path | None = None,
+    answered: Callable[[KnownTask], object] = lambda task: None,
 ) -> tuple[TaskScore, ...]:
     """Run tasks one after the other. Blocks; nothing is recorded beside the notebook.
+
+    Args:
+        tasks: what is asked.
+        config: the settings; a model is asked for each task.
+        max_cost: US dollars for all tasks together.
+        max_tokens: tokens for all tasks together.
+        hear: called with each score.
+        rules: `autocode.md` files whose rules apply.
+        root: the folder of a journal that is kept, so that a model is only asked for a task whose request or rules have
+            changed; by default nothing is kept.
+        answered: called with a task and the answers that a verified function gave.
 
     Raises:
         AutocodeError: the model cannot be asked (no key, no address), or there is no sandbox. After the first task this
@@ -276,7 +293,9 @@ def try_model(
             score = TaskScore(config.model, task.name, failed_stage=UNASKED, error="not begun")
         else:
             try:
-                score = _tried(task, config, cost_left, tokens_left)
+                score, given = _tried(task, config, cost_left, tokens_left, rules, root)
+                if given is not None:
+                    answered(given)
             except AutocodeError as error:
                 if not scores:
                     raise
@@ -286,33 +305,52 @@ def try_model(
     return tuple(scores)
 
 
-def _tried(task: KnownTask, config: AgentConfig, max_cost: float | None, max_tokens: int | None) -> TaskScore:
+def _tried(
+    task: KnownTask,
+    config: AgentConfig,
+    max_cost: float | None,
+    max_tokens: int | None,
+    rules: Sequence[Path],
+    root: Path | None,
+) -> tuple[TaskScore, KnownTask | None]:
     limits = {"max_cost": max_cost, "max_tokens": max_tokens}
-    agent = AutoCoderAgent(**{**vars(config), **limits, "ask": False, "cache": "disable", "log": None})
-    with tempfile.TemporaryDirectory(prefix="autocode-trial-") as root:
+    kept = {} if root else {"cache": "disable"}
+    agent = AutoCoderAgent(**{**vars(config), **limits, **kept, "ask": False, "log": None})
+    name = f"{folder_name(task.name)[:30]}_{hashlib.sha256(task.name.encode()).hexdigest()[:8]}"
+    with contextlib.nullcontext(root) if root else tempfile.TemporaryDirectory(prefix="autocode-trial-") as place:
         try:
             result = agent.generate(
                 task.request,
                 samples=dict(copy.deepcopy(task.sample.tables)),
                 outputs={task.output.name: task.output},
-                name="task",
-                journal_root=Path(root),
+                rules=rules,
+                name=name if root else "task",
+                journal_root=Path(place),
             )
         except BudgetSpent as error:
-            return TaskScore(config.model, task.name, failed_stage=SPENT, error=error.what)
+            return TaskScore(config.model, task.name, failed_stage=SPENT, error=error.what), None
         return _scored(task, config.model, result)
 
 
-def _scored(task: KnownTask, model: str, result: CodeGenEvalResult) -> TaskScore:
+def _scored(task: KnownTask, model: str, result: CodeGenEvalResult) -> tuple[TaskScore, KnownTask | None]:
+    """The score, and the task with the answers that were given; None if there are none."""
     report = result.report
-    found = {"sample": "", "new rows": ""}
+    found, given = {"sample": "", "new rows": ""}, None
     if report.success:
-        found = {"sample": _wrong(result, task.sample), "new rows": _wrong(result, task.new_rows)}
+        cases = (task.sample, task.new_rows)
+        answers = [_answer(result, case) for case in cases]
+        found = {name: why for name, (_, why) in zip(found, answers, strict=True)}
         stage = next((name for name, why in found.items() if why), "")
         error = found.get(stage, "")
+        if not any(answer is _NOTHING for answer, _ in answers):
+            cases = [
+                KnownCase(one.tables, answer)
+                for one, (answer, _) in zip((task.sample, task.new_rows), answers, strict=True)
+            ]
+            given = replace(task, sample=cases[0], new_rows=cases[1])
     else:
         stage, error = _failed_stage(result), (report.error or "it was not verified").partition("\n")[0]
-    return TaskScore(
+    score = TaskScore(
         model,
         task.name,
         on_sample=report.success and not found["sample"],
@@ -323,15 +361,19 @@ def _scored(task: KnownTask, model: str, result: CodeGenEvalResult) -> TaskScore
         seconds=report.seconds,
         error=error,
     )
+    return score, given
 
 
-def _wrong(result: CodeGenEvalResult, case: KnownCase) -> str:
-    """Why the function is wrong for these tables; "" if it is right."""
+_NOTHING = object()
+
+
+def _answer(result: CodeGenEvalResult, case: KnownCase) -> tuple[Any, str]:
+    """What the function gives for these tables, and why that is wrong; "" if it is right."""
     try:
         given = result.run(**copy.deepcopy(dict(case.tables)))
     except AutocodeError as error:
-        return error.what
-    return "" if is_right(case.answer, given) else "the answer differs from the known one"
+        return _NOTHING, error.what
+    return given, "" if is_right(case.answer, given) else "the answer differs from the known one"
 
 
 def _failed_stage(result: CodeGenEvalResult) -> str:

@@ -168,7 +168,7 @@ def test_a_cell_uses_the_rules_only_after_the_user_agreed_to_this_text(
 def test_a_script_names_the_file_or_is_warned(here: Path) -> None:
     (here / "autocode.md").write_text(RULES)
     assert [one.path for one in rules.agreed_rules(here, "autocode.md")] == [Path("autocode.md")]
-    assert rules.agreed_rules(here, "") == ()
+    assert rules.agreed_rules(here, ()) == ()
     with pytest.warns(UserWarning, match=r"is not used: you have not agreed .* %autocode trust"):
         assert rules.agreed_rules(here, None) == ()
     with pytest.raises(InvalidRequest, match="There is no such file"):

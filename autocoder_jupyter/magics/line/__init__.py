@@ -173,6 +173,18 @@ _ALL = (
         ),
     ),
     Subcommand(
+        "rules",
+        "rules",
+        "[test [FOLDER]] [--max-cost DOLLARS|--max-tokens N]",
+        "list the house rules in autocode.md; test asks questions with known answers, and says which answers changed",
+        0,
+        2,
+        options=(
+            dataclasses.replace(SETTINGS["max_cost"], help="with test: most US dollars for all questions together"),
+            dataclasses.replace(SETTINGS["max_tokens"], help="with test: most tokens for all questions together"),
+        ),
+    ),
+    Subcommand(
         "trust",
         "information",
         "[--show|--withdraw]",

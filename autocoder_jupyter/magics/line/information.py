@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autocoder_jupyter import errors
-from autocoder_jupyter.agent.rules import rule_files
+from autocoder_jupyter.agent.rules import PART, TASKS, rule_files
 from autocoder_jupyter.errors import AutocodeError, InvalidRequest
 from autocoder_jupyter.magics.command import Arguments
 from autocoder_jupyter.magics.doctor import examine, shown
@@ -253,6 +253,8 @@ def _ask_permission(notebook: Notebook, asking: FolderPermissions) -> None:
         return
     agree(asking.folder, asking.permissions)
     print("You agreed. This is valid until one of these values changes. %autocode trust --withdraw withdraws it.")
+    if (asking.folder / TASKS).is_dir() and any(one.part == PART for one in asking.permissions):
+        print("%autocode rules test says which answers the rules change.")
 
 
 # `%autocode models try [MODEL]`: tasks with known answers, with a budget that is asked for first
@@ -273,7 +275,9 @@ def try_models(notebook: Notebook, arguments: Arguments) -> None:
 
     tasks = read_tasks(SHIPPED)
     if max_cost is None and max_tokens is None:
-        max_cost, max_tokens = _asked(notebook, config, len(tasks))
+        max_cost, max_tokens = ask_budget(
+            notebook, config, len(tasks), f"%autocode models try {config.model}", "The tables are ours, not yours."
+        )
 
     scores: list[TaskScore] = []
 
@@ -312,16 +316,21 @@ def _numeric(headings: Sequence[str]) -> tuple[bool, ...]:
     return tuple(heading in ("tokens", "dollars", "seconds") for heading in headings)
 
 
-def _asked(notebook: Notebook, config: AgentConfig, count: int) -> tuple[float | None, int | None]:
-    """The budget that the user types: dollars, or tokens if the price is not known."""
+def ask_budget(
+    notebook: Notebook, config: AgentConfig, count: int, line: str, note: str
+) -> tuple[float | None, int | None]:
+    """The budget for so many tasks that the user types: dollars, or tokens if the price is not known.
+
+    Raises:
+        InvalidRequest: no user can be asked, or none was given.
+    """
     from autocoder_jupyter.agent.generation import reached
     from autocoder_jupyter.evaluate.trial import USUAL_TOKENS
     from autocoder_jupyter.models.library import describe
 
-    line = f"%autocode models try {config.model}"
     if notebook.is_headless:
         raise InvalidRequest(
-            "A trial of a model costs money, and there is no user who could set the budget.",
+            "Asking a model costs money, and there is no user who could set the budget.",
             hint=f"Write it: {line} --max-cost 1 (US dollars), or --max-tokens {count * USUAL_TOKENS}.",
         )
     known = describe(reached(config, config.model))
@@ -329,7 +338,7 @@ def _asked(notebook: Notebook, config: AgentConfig, count: int) -> tuple[float |
     tokens = count * USUAL_TOKENS
     about = f"about ${tokens * max(price, known['output_price'] or 0) / 1e6:.2f} or less" if price is not None else ""
     usual = f"usually up to {tokens:,} tokens" + (f", {about}" if about else "; its price is not known")
-    print(f"{count} small tasks will be sent to {visible(config.model)}: {usual}. The tables are ours, not yours.")
+    print(f"{count} small tasks will be sent to {visible(config.model)}: {usual}. {note}")
     unit = "tokens" if price is None else "US dollars"
     try:
         answer = input(f"How many {unit} may it spend at most? (Enter alone: send nothing) ").strip().replace(",", "")
