@@ -14,6 +14,8 @@ before the user has agreed to it, and again after each change.
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import os
 import re
 import warnings
@@ -26,6 +28,7 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.kinds.paths import local_path
 from autocoder_jupyter.request import HouseRule, Request
 from autocoder_jupyter.trust import Permission, trust_in
+from autocoder_jupyter.trust.own_files import OwnRecord, own_folder
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.parsing import require_expression
 from autocoder_jupyter.untrusted.visible import visible
@@ -163,6 +166,47 @@ def subjects(rule: HouseRule) -> frozenset[str]:
     heading = _stems(rule.title) - _COMMON
     names = (stem for name in _NAMED.findall(rule.text) for stem in (*_stems(name) - _COMMON, name.casefold()))
     return frozenset((*heading, *names)) if heading else frozenset()
+
+
+_CORRECTION = re.compile(r'Instead of "(.+)": (.+)', re.DOTALL)
+"""The wish that *Change* beside an assumption writes."""
+
+MOST_CORRECTIONS = 500
+_ALIKE = 0.5
+"""The share of common words from which two assumptions are the same one in other words."""
+
+
+def offered_rule(function: str, wish: str) -> str:
+    """A sentence that offers a house rule, if the user has changed this assumption in another function too.
+
+    Only digests of the words of changed assumptions are recorded, the newest ones, in the user's configuration.
+    """
+    found = _CORRECTION.fullmatch(wish.strip())
+    if found is None:
+        return ""
+    words = sorted(_digest(word) for word in _stems(found[1]) - _COMMON)
+    record = OwnRecord(own_folder() / "corrections.json", 1, "The record of changed assumptions")
+    known = record.read().get("changed")
+    known = known if isinstance(known, dict) else {}
+    alike = [name for name, others in known.items() if _are_alike(words, others)]
+    with contextlib.suppress(InvalidRequest), record.changed() as fields:
+        newest = [*known.items(), (f"{_digest(function)} {_digest(found[1])}", words)]
+        fields["changed"] = dict(newest[-MOST_CORRECTIONS:])
+    if all(name.partition(" ")[0] == _digest(function) for name in alike):
+        return ""
+    return (
+        "You have changed this assumption in another function too. As a rule in "
+        f"{NAME}, below a heading with its subject, it holds for every request: {visible(found[2])}"
+    )
+
+
+def _are_alike(words: Sequence[str], others: object) -> bool:
+    known = {word for word in others if isinstance(word, str)} if isinstance(others, list) else set()
+    return bool(known) and len(known.intersection(words)) >= _ALIKE * len(known.union(words))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def _words_of(request: Request) -> frozenset[str]:

@@ -343,11 +343,8 @@ def _scored(task: KnownTask, model: str, result: CodeGenEvalResult) -> tuple[Tas
         stage = next((name for name, why in found.items() if why), "")
         error = found.get(stage, "")
         if not any(answer is _NOTHING for answer, _ in answers):
-            cases = [
-                KnownCase(one.tables, answer)
-                for one, (answer, _) in zip((task.sample, task.new_rows), answers, strict=True)
-            ]
-            given = replace(task, sample=cases[0], new_rows=cases[1])
+            sample, new_rows = (replace(case, answer=answer) for case, (answer, _) in zip(cases, answers, strict=True))
+            given = replace(task, sample=sample, new_rows=new_rows)
     else:
         stage, error = _failed_stage(result), (report.error or "it was not verified").partition("\n")[0]
     score = TaskScore(

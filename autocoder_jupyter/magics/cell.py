@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autocoder_jupyter.agent.rules import rule_files, with_rules
+from autocoder_jupyter.agent.rules import offered_rule, rule_files, with_rules
 from autocoder_jupyter.concurrency.awaited import Awaited, Wait, print_obstacles
 from autocoder_jupyter.concurrency.background import POLL_SECONDS, start_thread
 from autocoder_jupyter.display.live import LiveCard, View
@@ -290,6 +290,7 @@ def _notices_of(command: CellCommand, request: Request, notebook: Notebook, conf
     """Sentences about the cell that are not errors."""
     return (
         *hints(command, notebook.namespace),
+        *(filter(None, [offered_rule(command.name, command.prompt)]) if command.refine else ()),
         *without_rows(request.samples),
         *without_effect(command.settings, config.backend),
     )

@@ -183,3 +183,16 @@ def test_the_words_of_a_rule_with_a_hidden_name_are_not_sent() -> None:
     request = with_rules(Request("growth", "Total revenue."), [file(RULES)])
     assert any("refund" in text for text in texts_of(request))
     assert HouseRule("A", "b") in with_rules(Request("x", "a"), [file("# A\nb")]).rules
+
+
+def test_a_rule_is_offered_when_the_same_assumption_was_changed_in_two_functions(own_configuration: Path) -> None:
+    wish = 'Instead of "Orders without a country are left out.": They belong to "unknown".'
+    again = wish.replace("Orders without a country are left out", "An order without country is left out")
+    assert rules.offered_rule("growth", wish) == ""
+    assert rules.offered_rule("growth", again) == "", "once more in the same function"
+    assert rules.offered_rule("months", "Instead of monthly, weekly.") == ""
+    assert rules.offered_rule("months", wish.replace("country", "date").replace("left out", "as of today")) == ""
+    offered = rules.offered_rule("revenue", again)
+    assert "autocode.md" in offered and offered.endswith('They belong to "unknown".')
+    record = next(own_configuration.rglob("corrections.json")).read_text()
+    assert "country" not in record and "growth" not in record
