@@ -14,7 +14,7 @@ from autocoder_jupyter.agent.constructor import Constructor
 from autocoder_jupyter.agent.generation import generate_report, resolution_of
 from autocoder_jupyter.agent.place import journal_root as default_journal_root
 from autocoder_jupyter.agent.place import places
-from autocoder_jupyter.agent.rules import Named, agreed_rules, with_rules
+from autocoder_jupyter.agent.rules import Named, rules_for_script, with_rules
 from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.awaited import Awaited, report_progress
@@ -115,7 +115,9 @@ class AutoCoderAgent(Constructor):
         if examples is not None:
             given["examples"] = await fetched_examples(examples)
         root = default_journal_root() if journal_root is None else local_path(journal_root)
-        request = with_rules(build_request(prompt, name, **given), agreed_rules(root.parent, rules))
+        request = with_rules(
+            build_request(prompt, name, **given), rules_for_script(root.parent, rules, locked=self.locked)
+        )
         of_flyte = {field: kind for field, kind in (outputs or {}).items() if declared_of_flyte(kind)}
         # The engine has its own loop, so that a busy notebook does not block a stream, nor the engine the notebook.
         tracker = RunTracker(FunctionRun(request.name, house_rules=tuple(rule.line for rule in request.rules)))

@@ -82,6 +82,10 @@ class RuleFile:
         """Whether the user has agreed to exactly this text."""
         return not self.problem and trust_in(self.path.parent).covers((self.permission,))
 
+    def may_be_used(self, *, locked: bool) -> bool:
+        """Whether the user has agreed, or nothing is sent because no model is asked (`locked`), as in CI."""
+        return self.is_agreed or (locked and not self.problem)
+
     @property
     def state(self) -> str:
         """Whether it is used; if not, why, and what to do."""
@@ -102,9 +106,9 @@ def rule_files(folder: Path) -> tuple[RuleFile, ...]:
 Named = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 
-def agreed_rules(folder: Path, named: Named | None) -> tuple[RuleFile, ...]:
-    """The files that the caller names, and so agrees to; or those of a folder that the user has agreed to, with a
-    warning about the others.
+def rules_for_script(folder: Path, named: Named | None, *, locked: bool) -> tuple[RuleFile, ...]:
+    """The files that the caller names, and so agrees to; or those of a folder that may be used, with a warning about
+    the others.
 
     Raises:
         InvalidRequest: a named file cannot be read.
@@ -113,9 +117,9 @@ def agreed_rules(folder: Path, named: Named | None) -> tuple[RuleFile, ...]:
         return tuple(map(_required, [named] if isinstance(named, str | os.PathLike) else named))
     files = rule_files(folder)
     for file in files:
-        if not file.is_agreed:
+        if not file.may_be_used(locked=locked):
             warnings.warn(f"{visible(file.path)} is not used: {not_used(file)}", stacklevel=2)
-    return tuple(file for file in files if file.is_agreed)
+    return tuple(file for file in files if file.may_be_used(locked=locked))
 
 
 def _required(named: str | os.PathLike[str]) -> RuleFile:

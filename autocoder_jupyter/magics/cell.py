@@ -266,7 +266,7 @@ def run_cell(notebook: Notebook, line: str, body: str) -> None:
     if command.mode == "tools":
         _run_code(notebook, command, settings)
         return
-    request = _ruled_request(command, notebook)
+    request = _ruled_request(command, notebook, settings)
     require_fit(request)
     config = settings.agent_config()
     to_notice = _notices_of(command, request, notebook, config)
@@ -276,7 +276,7 @@ def run_cell(notebook: Notebook, line: str, body: str) -> None:
     refuse_to_shadow(notebook.namespace, command.name, replace=settings["replace"])
     meant = require_data(notebook, command, request)
     if meant is not command:
-        command, request = meant, _ruled_request(meant, notebook)
+        command, request = meant, _ruled_request(meant, notebook, settings)
         require_fit(request)
         to_notice = _notices_of(command, request, notebook, config)
     if notebook.is_headless:
@@ -338,10 +338,11 @@ def build_request(command: CellCommand, notebook: Notebook) -> Request:
     return with_contracts(request, command, notebook.namespace)
 
 
-def _ruled_request(command: CellCommand, notebook: Notebook) -> Request:
-    """The same, with the house rules that the user has agreed to."""
+def _ruled_request(command: CellCommand, notebook: Notebook, settings: Settings) -> Request:
+    """The same, with the house rules of the folder that may be used."""
     files = rule_files(notebook.journal_root.parent)
-    return with_rules(build_request(command, notebook), [file for file in files if file.is_agreed])
+    used = [file for file in files if file.may_be_used(locked=settings["locked"])]
+    return with_rules(build_request(command, notebook), used)
 
 
 def refuse_to_shadow(namespace: Mapping[str, Any], name: str, *, replace: bool) -> None:

@@ -50,7 +50,7 @@ def notice(notebook: Notebook, settings: Settings) -> tuple[str, ...]:
     """Lines about permissions that were not granted: all of them once per kernel, later one line."""
     beside = notebook.journal_root.parent
     further = _further(beside)
-    files = [file for file in rule_files(beside) if not file.is_agreed]
+    files = [file for file in rule_files(beside) if not file.may_be_used(locked=settings["locked"])]
     unreadable = tuple(f"{visible(file.path)} is not used: {file.problem}" for file in files if file.problem)
     waiting = (
         *settings.waiting,

@@ -135,7 +135,7 @@ def test_a_file_that_cannot_be_read_is_not_used_and_says_so(make: Any, tmp_path_
     (found,) = rule_files(folder)
     assert found.problem and not found.is_agreed and found.rules == ()
     with pytest.raises(InvalidRequest, match="cannot be read"):
-        rules.agreed_rules(folder, folder / "autocode.md")
+        rules.rules_for_script(folder, folder / "autocode.md", locked=False)
 
 
 def test_a_cell_uses_the_rules_only_after_the_user_agreed_to_this_text(
@@ -165,16 +165,28 @@ def test_a_cell_uses_the_rules_only_after_the_user_agreed_to_this_text(
     assert jobs.last.request.rules == ()
 
 
+def test_where_no_model_is_asked_the_rules_count_without_an_agreement_so_a_record_is_found_in_ci(
+    shell: Any, jobs: Any, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs.ending = lambda job: job.end()
+    (here / "autocode.md").write_text(RULES)
+    monkeypatch.setenv("AUTOCODE_LOCKED", "1")
+    shell.run("%%autocode one -i x:int --wait\nTotal revenue.")
+    assert [rule.title for rule in jobs.last.request.rules] == ["", "Net revenue"]
+    assert "trust" not in last_card(shell)["text/plain"]
+    assert len(rules.rules_for_script(here, None, locked=True)) == 1
+
+
 def test_a_script_names_the_file_or_is_warned(here: Path) -> None:
     (here / "autocode.md").write_text(RULES)
-    assert [one.path for one in rules.agreed_rules(here, "autocode.md")] == [Path("autocode.md")]
-    assert rules.agreed_rules(here, ()) == ()
+    assert [one.path for one in rules.rules_for_script(here, "autocode.md", locked=False)] == [Path("autocode.md")]
+    assert rules.rules_for_script(here, (), locked=False) == ()
     with pytest.warns(UserWarning, match=r"is not used: you have not agreed .* %autocode trust"):
-        assert rules.agreed_rules(here, None) == ()
+        assert rules.rules_for_script(here, None, locked=False) == ()
     with pytest.raises(InvalidRequest, match="There is no such file"):
-        rules.agreed_rules(here, "elsewhere.md")
+        rules.rules_for_script(here, "elsewhere.md", locked=False)
     with pytest.raises(InvalidRequest, match="is an address"):
-        rules.agreed_rules(here, "https://example.com/autocode.md")
+        rules.rules_for_script(here, "https://example.com/autocode.md", locked=False)
 
 
 def test_the_words_of_a_rule_with_a_hidden_name_are_not_sent() -> None:
