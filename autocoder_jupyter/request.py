@@ -16,7 +16,7 @@ from autocoder_jupyter.settings.config import CachePolicy as CachePolicy
 from autocoder_jupyter.settings.config import SandboxChoice as SandboxChoice
 from autocoder_jupyter.settings.config import Share as Share
 from autocoder_jupyter.settings.config import Switch as Switch
-from autocoder_jupyter.types import CodePlan, Evidence, InputSpec, OutputSpec, Report, Secret
+from autocoder_jupyter.types import CodePlan, Evidence, Helpers, InputSpec, OutputSpec, Report, Secret
 
 
 @dataclass(frozen=True)
@@ -142,6 +142,7 @@ class Request:
         split: how the function must be able to be called for pieces of its largest table, as `types.interface.demand`
             reads it; "" if that was not demanded.
         rules: the house rules that apply, those of outer folders first.
+        helpers: the user's code, and verified functions, that the function may import.
     """
 
     name: str
@@ -161,6 +162,7 @@ class Request:
     renames: Mapping[str, str] = field(default_factory=dict)
     split: str = ""
     rules: tuple[HouseRule, ...] = ()
+    helpers: Helpers = Helpers()
 
     @property
     def has_acceptance(self) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Literal
 
+from autocoder_jupyter.agent.helpers import captured_helpers
 from autocoder_jupyter.calls.binding import checked_value
 from autocoder_jupyter.calls.outputs import field_names
 from autocoder_jupyter.contracts.describing import backend_of, contract_of, kind_of
@@ -14,7 +15,7 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.kinds.table import KINDS, WHOLE, elements_of, plain_type
 from autocoder_jupyter.request import Contract, Example, Request
 from autocoder_jupyter.settings import parameters as check
-from autocoder_jupyter.types import INPUT_TYPE_NAMES, TYPE_NAMES, InputSpec, OutputSpec, type_name
+from autocoder_jupyter.types import INPUT_TYPE_NAMES, TYPE_NAMES, Helpers, InputSpec, OutputSpec, type_name
 from autocoder_jupyter.types.interface import demand_text
 from autocoder_jupyter.types.of_flyte import all_fetched, declared_of_flyte
 from autocoder_jupyter.untrusted.parsing import require_expression
@@ -226,6 +227,14 @@ def _renames(renames: Mapping[str, str]) -> dict[str, str]:
     return dict(renames)
 
 
+def _helpers(helpers: Mapping[str, Any]) -> Helpers:
+    if not isinstance(helpers, Mapping):
+        raise InvalidRequest("helpers must be a dict of values by name.", hint='Write helpers={"net": net}.')
+    for name in helpers:
+        check.identifier("helpers", name)
+    return captured_helpers(helpers)
+
+
 def _split(split: str) -> str:
     return demand_text(check.text("split", split))
 
@@ -252,5 +261,6 @@ ARGUMENTS: Mapping[str, Callable[[Any], Any]] = {
     "examples": _examples,
     "renames": _renames,
     "split": _split,
+    "helpers": _helpers,
 }
 """The arguments of a call that are fields of the request, with the function that checks and freezes each."""

@@ -366,7 +366,7 @@ async def _in_time(seconds: float, prepare: Callable[[], dict[str, Any]]) -> dic
 def program_of(function: Function, options: CallOptions) -> Program:
     """The program of a call, with its environment variables. The values of secrets are read now."""
     variables = {**options.env_vars, **secret_values(options.secrets)}
-    return Program(code=function.code, inputs=function.inputs, outputs=function.outputs, env_vars=variables)
+    return Program(function.code, function.inputs, function.outputs, env_vars=variables, helpers=function.helpers)
 
 
 def chosen(function: Function, options: CallOptions, values: Mapping[str, Any]) -> Any:

@@ -67,6 +67,7 @@ def version_of(function: Function, program: Program) -> str | None:
         [spec.model_dump(mode="json") for spec in program.outputs],
         [list(environment.python_version), sorted(environment.lock), sorted(environment.system_packages)],
         sorted(program.env_vars.items()),
+        *([program.helpers.modules()] if program.helpers else []),
     ]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 

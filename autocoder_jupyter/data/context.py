@@ -15,6 +15,7 @@ from autocoder_jupyter.codec.plain import dumps, to_json
 from autocoder_jupyter.data.capture import origin_of
 from autocoder_jupyter.data.checks import ColumnCheck, Undecided, conflicts, evaluate
 from autocoder_jupyter.data.files import PathText, describe_path, profiles_of
+from autocoder_jupyter.data.helpers import helpers_text
 from autocoder_jupyter.data.keys import KeyLink, find_links, find_parts
 from autocoder_jupyter.data.profile import FrameProfile, as_frame, known_profile, profile_frame, settled_together
 from autocoder_jupyter.data.rendering import (
@@ -33,7 +34,7 @@ from autocoder_jupyter.data.withheld import NOTHING_WITHHELD, TableWithholding, 
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.redaction.masking import Masker, count_masked
 from autocoder_jupyter.request import Example, Share
-from autocoder_jupyter.types import Dir, File
+from autocoder_jupyter.types import Dir, File, Helpers
 from autocoder_jupyter.untrusted.plain_json import shortened
 
 # Examples
@@ -177,6 +178,7 @@ def build_context(
     request: str = "",
     examples: Sequence[Example] = (),
     withheld: WithheldColumns = NOTHING_WITHHELD,
+    helpers: Helpers | None = None,
 ) -> DataContext:
     """Describe samples.
 
@@ -220,6 +222,8 @@ def build_context(
     )
     rendered = _render_fairly(sections, budget)
     text = _joined(rendered, closing, share, examples_text(examples, share, masker))
+    own_code = helpers_text(helpers or Helpers(), "stats" if withheld else share, masker)
+    text = "\n\n".join(filter(None, (text, own_code)))
     return DataContext(
         text=text,
         shapes={name: shape_of(whole[name], partial(_may_name, share, withheld)) for name in frames},

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.concurrency.background import call_blocking
@@ -172,9 +173,10 @@ async def tables_in_tests(state: GenerationState, failing: Sequence[str]) -> str
 async def _traced(
     state: GenerationState, tests: Sequence[tuple[str, str]], masker: Masker, rows: int
 ) -> AsyncIterator[str]:
-    program = Program(state.code, state.brief.plan.inputs, state.brief.plan.outputs)
+    helpers = state.brief.request.helpers
+    program = Program(state.code, state.brief.plan.inputs, state.brief.plan.outputs, helpers=helpers)
     code = program_text("look", CODE=state.code, ROWS=rows)
-    tracing = Program(code, program.inputs, (_REPLY,))
+    tracing = replace(program, code=code, outputs=(_REPLY,))
     for name, source in tests:
 
         def job(worker: Worker, callee: Worker, name: str = name, source: str = source) -> Any:

@@ -30,7 +30,7 @@ from autocoder_jupyter.sandbox.environments.locking import name_of, pin_of
 from autocoder_jupyter.sandbox.protocol import Environment
 from autocoder_jupyter.settings.choices import SANDBOXES
 from autocoder_jupyter.settings.parameters import SYSTEM
-from autocoder_jupyter.types import CodePlan, ErrorDiagnosis, OutputSpec, TestFailure
+from autocoder_jupyter.types import CodePlan, ErrorDiagnosis, Helpers, OutputSpec, TestFailure
 
 CLIENT_SECONDS = 5.0
 """The most seconds for which workers wait until the first question is sent."""
@@ -126,10 +126,10 @@ class GenerationPackages:
         """
         session = self._setup.session
         needs = package_needs(
-            (code,),
+            (code, *self._setup.request.helpers.modules().values()),
             declared=(),
             always=self._setup.config.base_packages,
-            extra=(*self._of_data, *self._of_figures((code,))),
+            extra=(*self._setup.request.helpers.packages, *self._of_data, *self._of_figures((code,))),
             approved=self._approved,
         )
         if self._are_there(needs):
@@ -195,11 +195,15 @@ class GenerationPackages:
 
     def _needs(self, sources: tuple[str, ...], plan: CodePlan | None) -> PackageNeeds:
         self._draws = plan is not None and _has_figure(plan.outputs)
+        helpers = self._setup.request.helpers if sources else Helpers()
         return package_needs(
-            sources,
+            (*sources, *helpers.modules().values()),
             declared=() if plan is None else plan.packages,
             always=self._setup.config.base_packages,
-            extra=(*self._declared, *self._of_data, *self._of_figures(sources), *sorted(self._extra)),
+            extra=(
+                *(*self._declared, *helpers.packages),
+                *(*self._of_data, *self._of_figures(sources), *sorted(self._extra)),
+            ),
             approved=self._approved,
         )
 

@@ -255,7 +255,8 @@ class GenerationState:
         """The current solution as a program for the sandbox."""
         config, plan = self.setup.config, self.brief.plan
         variables = {**config.env_vars, **secret_values(config.secrets)}
-        return Program(self.code, plan.inputs, plan.outputs, env_vars=variables)
+        helpers = self.brief.request.helpers
+        return Program(self.code, plan.inputs, plan.outputs, env_vars=variables, helpers=helpers)
 
     def known_answers(self, program: Program) -> KnownAnswers:
         """The answers of a program that may be needed again. Those of the last few programs are kept."""

@@ -53,7 +53,6 @@ from autocoder_jupyter.run.events import (
     WaitsForRun,
 )
 from autocoder_jupyter.sandbox.environments import installed
-from autocoder_jupyter.sandbox.protocol import Program
 from autocoder_jupyter.settings.choices import ENGINES
 from autocoder_jupyter.types import Changes, OutputChange, Report, SecondOpinion, TestChoice
 from autocoder_jupyter.versions.request_lock import hold_lock, lock_of, remove_old
@@ -425,7 +424,7 @@ async def _output_changes(
     if not values:
         return None
     now = state.program()
-    program = Program(earlier.code, earlier.plan.inputs, earlier.plan.outputs, env_vars=now.env_vars)
+    program = replace(now, code=earlier.code, inputs=earlier.plan.inputs, outputs=earlier.plan.outputs)
     run = await run_on_sample(state.setup.session, program, state.brief.request.samples, state.redaction)
     if run is None or run.error is not None:
         return None

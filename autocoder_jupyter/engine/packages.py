@@ -16,6 +16,7 @@ from packaging.utils import canonicalize_name
 
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.sandbox.environments.locking import BASE_PACKAGES
+from autocoder_jupyter.types import HELPERS
 from autocoder_jupyter.untrusted.parsing import parse
 
 # Well-known distributions
@@ -107,7 +108,7 @@ KNOWN_DISTRIBUTIONS: frozenset[str] = frozenset(_KNOWN.split())
 
 # Needs of a solution
 
-_OWN_MODULES = frozenset({"solution", "test_solution", "conftest", "__future__", "_pytest"})
+_OWN_MODULES = frozenset({"solution", HELPERS, "test_solution", "conftest", "__future__", "_pytest"})
 _NO_MODULE = re.compile(r"No module named '([\w.]+)'")
 _OPTIONAL_DEPENDENCY = re.compile(r"[Mm]issing optional dependency '([\w.\-]+)'")
 

@@ -88,6 +88,7 @@ def prepare(request: Request, config: AgentConfig) -> Prepared:
         request=texts_of_request(request),
         examples=request.examples,
         withheld=withheld,
+        helpers=request.helpers,
     )
     return Prepared(inputs, context, RequestKey.of(request, inputs), request, _own_lock(config), left)
 

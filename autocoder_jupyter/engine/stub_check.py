@@ -6,6 +6,8 @@ because it says that no rows give `[]`. So a test is named only if it passes on 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from autocoder_jupyter.engine.programs import program_text
 from autocoder_jupyter.engine.sandbox_session import SandboxSession
 from autocoder_jupyter.engine.tests import TestSuite
@@ -24,7 +26,7 @@ def stub_program(plan: CodePlan, program: Program, *, is_empty: bool = True) -> 
     """A program with the same interface that only returns values of the right types, empty ones or others."""
     outputs = [(output.type, [(column.name, column.dtype) for column in output.columns]) for output in plan.outputs]
     code = program_text("stub", OUTPUTS=outputs, IS_EMPTY=is_empty)
-    return Program(code, program.inputs, program.outputs, program.function, program.env_vars)
+    return replace(program, code=code)
 
 
 class StubRuns:

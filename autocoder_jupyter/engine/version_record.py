@@ -214,6 +214,7 @@ def build_report(
         sample_shapes=_shapes_as_verified(prepared.context.shapes, start, state),
         sample_values=dict(outcome.values),
         renames=dict(request.renames),
+        helpers=request.helpers,
         usage=setup.budget.used,
         overspent=setup.budget.overspent,
         seconds=tracker.seconds,

@@ -25,7 +25,7 @@ from autocoder_jupyter.magics.notebook import Launch, Notebook, NotebookJob, is_
 from autocoder_jupyter.magics.options import SETTINGS
 from autocoder_jupyter.magics.permissions import notice
 from autocoder_jupyter.magics.progress import TerminalProgress, ask_at_prompt, error_says_all
-from autocoder_jupyter.magics.references import hints, without_rows
+from autocoder_jupyter.magics.references import collect_helpers, hints, without_rows
 from autocoder_jupyter.magics.settings import Settings
 from autocoder_jupyter.magics.versions import given_fields, refined_request
 from autocoder_jupyter.request import AgentConfig, Backend, Request
@@ -334,6 +334,7 @@ def build_request(command: CellCommand, notebook: Notebook) -> Request:
 
     given = given_fields(command, notebook)
     given["samples"] = renamed_samples(given["samples"], command.renames)
+    given["helpers"] = collect_helpers(command, notebook.namespace)
     request = Request(command.name, command.prompt, **given)
     return with_contracts(request, command, notebook.namespace)
 

@@ -35,7 +35,14 @@ from autocoder_jupyter.magics.command import (
 )
 from autocoder_jupyter.magics.examples import parse_example
 from autocoder_jupyter.magics.options import FLAGS
-from autocoder_jupyter.magics.references import describe_unmarked, mentions, referred, require_variable, unmarked
+from autocoder_jupyter.magics.references import (
+    describe_unmarked,
+    is_code,
+    mentions,
+    referred,
+    require_variable,
+    unmarked,
+)
 from autocoder_jupyter.untrusted.visible import visible
 
 MAGIC = "%%autocode"
@@ -211,6 +218,8 @@ def _of_variables(
     known: dict[str, InvalidRequest | None] = {}
     for mentioned, start, end in mentions(prompt):
         if mentioned in samples or (mentioned in declared and mentioned not in namespace):
+            continue
+        if mentioned not in declared and is_code(namespace.get(mentioned)):
             continue
         if mentioned not in known:
             known[mentioned] = _error(referred, mentioned, namespace, declared)

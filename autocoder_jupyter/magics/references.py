@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
+import types
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import PurePath
-from typing import Any, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.awaited import Awaited, report_progress
@@ -17,17 +19,21 @@ from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.kinds.values import one_table
 from autocoder_jupyter.magics.command import CellCommand
 from autocoder_jupyter.magics.contracts import names_a_schema, schema_names
-from autocoder_jupyter.magics.notebook import is_ours
+from autocoder_jupyter.magics.notebook import is_ours, is_result
 from autocoder_jupyter.magics.recognition import NameInProse, recognised
 from autocoder_jupyter.magics.settings import suggestion
 from autocoder_jupyter.redaction.logs import redacting_logger
 from autocoder_jupyter.types import Dir, File, InputSpec
 from autocoder_jupyter.untrusted.visible import visible
 
+if TYPE_CHECKING:
+    from autocoder_jupyter.types import Helpers
+
 _REFERENCE = re.compile(r"(?<![\w@])@([A-Za-z_]\w*)")
 """It does not match `me@example.org`, nor `@@name`, which means the text `@name`."""
 
 WHAT_CAN_BE_REFERRED_TO = "a DataFrame, a Series, File(…) or Dir(…)"
+_CODE = "a function, class or module of yours, or a verified function"
 
 
 def find_references(prose: str) -> tuple[str, ...]:
@@ -59,6 +65,11 @@ def kind_of(value: object) -> str | None:
     converts = any(callable(getattr(type(value), way, None)) for way in ("to_pandas", "__dataframe__"))
     return "table" if (converts or lazy_kind(value) is not None) and not isinstance(value, type) else None
 
+
+_CODE_TYPES = (
+    *(types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType, type),
+    *(functools.partial, type(functools.lru_cache(len))),
+)
 
 MAX_VARIABLES = 100
 """Maximum number of variables of one type that are compared with an input."""
@@ -102,8 +113,13 @@ def _of_flyte(value: object) -> str:
     return "table" if name == "DataFrame" else name
 
 
-def collect_samples(command: CellCommand, namespace: Mapping[str, Any], *, may_sample: bool = True) -> dict[str, Any]:
-    """The data of a request, captured as they are now: each `@name` in order of occurrence, then those of `-s`."""
+def collect_samples(
+    command: CellCommand, namespace: Mapping[str, Any], *, may_sample: bool = True, helpers: Collection[str] = ()
+) -> dict[str, Any]:
+    """The data of a request, captured as they are now: each `@name` in order of occurrence, then those of `-s`.
+
+    The names of `helpers` stand for code, and are left out.
+    """
     from autocoder_jupyter.data.capture import require_plain
 
     named = {option.name: option.expression for option in command.samples}
@@ -112,7 +128,7 @@ def collect_samples(command: CellCommand, namespace: Mapping[str, Any], *, may_s
     for name in find_references(command.prompt):
         if name in named:
             samples[name] = _evaluated(name, named[name], namespace)
-        elif name in namespace or name not in declared:
+        elif name not in helpers and (name in namespace or name not in declared):
             samples[name] = referred(name, namespace, declared)
     for name, expression in named.items():
         if name not in samples:
@@ -123,6 +139,41 @@ def collect_samples(command: CellCommand, namespace: Mapping[str, Any], *, may_s
     _refuse_outputs(command, captured)
     _refuse_other_types(captured, declared)
     return captured
+
+
+def helper_names(command: CellCommand, namespace: Mapping[str, Any]) -> tuple[str, ...]:
+    """Each `@name` that stands for code: a function, class or module of the user, or a verified function."""
+    data = {*(option.name for option in command.samples), *(spec.name for spec in command.inputs)}
+    return tuple(name for name in find_references(command.prompt) if name not in data and is_code(namespace.get(name)))
+
+
+def is_code(value: object) -> bool:
+    """Whether a request can refer to a value as a helper. It may still be one that cannot go along."""
+    return is_result(value) or isinstance(value, _CODE_TYPES)
+
+
+def collect_helpers(command: CellCommand, namespace: Mapping[str, Any], before: Helpers | None = None) -> Helpers:
+    """The helpers of a request, captured as they are now: those that it names, and those that it had before."""
+    from autocoder_jupyter.agent.helpers import captured_helpers
+    from autocoder_jupyter.types import Helpers
+
+    new, before = helper_names(command, namespace), before or Helpers()
+    if command.name in new:
+        raise InvalidRequest(
+            f"@{command.name} is the function that this cell writes.",
+            why="A function cannot stand on itself.",
+            hint="Leave the at sign out, or give the new function another name.",
+        )
+    names = dict.fromkeys((*before.digests, *new))
+    lacking = [name for name in names if not is_code(namespace.get(name))]
+    if lacking and not new:
+        return before
+    if lacking:
+        raise InvalidRequest(
+            f"{command.name} uses {', '.join(lacking)}, which this kernel does not have.",
+            hint="Run the cells that define them first.",
+        )
+    return captured_helpers({name: namespace[name] for name in names})
 
 
 def named_samples(names: Sequence[str], namespace: Mapping[str, Any]) -> dict[str, Any]:
@@ -240,7 +291,7 @@ def referred(name: str, namespace: Mapping[str, Any], declared: Mapping[str, str
         if name in declared:
             return None
         raise InvalidRequest(
-            f"@{name} is {_a(value)}; a request can refer to {WHAT_CAN_BE_REFERRED_TO}.",
+            f"@{name} is {_a(value)}; a request can refer to {WHAT_CAN_BE_REFERRED_TO}, or to {_CODE}.",
             hint=_hint_for(name, value),
         )
     return value

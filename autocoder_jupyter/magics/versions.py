@@ -20,7 +20,7 @@ from autocoder_jupyter.magics.notebook import (
     is_result,
     versions_of,
 )
-from autocoder_jupyter.magics.references import collect_samples, read_schema
+from autocoder_jupyter.magics.references import collect_helpers, collect_samples, helper_names, read_schema
 from autocoder_jupyter.request import Earlier, Request
 from autocoder_jupyter.types import Report
 from autocoder_jupyter.versions import Version, Versions
@@ -163,8 +163,9 @@ _AS_WRITTEN = tuple(
 
 def given_fields(command: CellCommand, notebook: Notebook) -> dict[str, Any]:
     """The fields that a cell gives, without its text and its contracts. The data are captured as they are now."""
+    helpers = helper_names(command, notebook.namespace)
     looked_up = {
-        "samples": collect_samples(command, notebook.namespace),
+        "samples": collect_samples(command, notebook.namespace, helpers=helpers),
         "schema": read_schema(command.schema, notebook.namespace),
         "own_tests": notebook.own_tests_of(command.name),
         "examples": tuple(collect_example(option, notebook.namespace) for option in command.examples),
@@ -192,6 +193,7 @@ def refined_request(command: CellCommand, notebook: Notebook) -> Request:
     base = _with_change(found, command.prompt.strip(), versions)
     fields = joined(base, given)
     fields["samples"] = renamed_samples(fields["samples"], fields["renames"])
+    fields["helpers"] = collect_helpers(command, notebook.namespace, base.helpers)
     refined = replace(base, **fields)
     return with_contracts(refined, command, notebook.namespace)
 

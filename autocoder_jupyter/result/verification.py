@@ -93,7 +93,8 @@ def _recorded(resolution: Resolution, root: Path) -> tuple[Version, Versions | N
 
 def _verified_in(report: Report) -> tuple[Any, ...]:
     """The parts of a report that a verification runs."""
-    return report.plan, sources_of(report), report.declared_inputs, report.declared_outputs, tuple(report.contracts)
+    interface = report.plan, report.declared_inputs, report.declared_outputs
+    return *interface, sources_of(report), report.helpers, tuple(report.contracts)
 
 
 def _request(
@@ -133,6 +134,7 @@ def _request(
         "inputs": report.declared_inputs,
         "outputs": report.declared_outputs,
         "renames": report.renames,
+        "helpers": report.helpers,
         "contracts": {name: contract for name, contract in contracts.items() if name in report.contracts},
     }
     return Request(report.name, report.prompt, **fields)

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from autocoder_jupyter.errors import Cancelled, EngineGone
 from autocoder_jupyter.settings.choices import SandboxName, SandboxTier
-from autocoder_jupyter.types import InputSpec, OutputSpec, TestOutcome
+from autocoder_jupyter.types import Helpers, InputSpec, OutputSpec, TestOutcome
 
 if TYPE_CHECKING:
     from autocoder_jupyter.errors import SandboxError
@@ -263,13 +263,14 @@ class WorkerSpec:
 
 @dataclass(frozen=True)
 class Program:
-    """A solution to run: its source, its interface, and the environment variables it may see."""
+    """A solution to run: its source, its interface, what it may import, and the environment variables it may see."""
 
     code: str
     inputs: tuple[InputSpec, ...]
     outputs: tuple[OutputSpec, ...]
     function: str = "run"
     env_vars: Mapping[str, str] = field(default_factory=dict, repr=False)  # secrets are among them
+    helpers: Helpers = field(default_factory=Helpers, repr=False)
 
 
 @dataclass(frozen=True)

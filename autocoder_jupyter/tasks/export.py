@@ -297,7 +297,7 @@ def tests_for(tests: str, module: str, command: str, *, passed: bool = True, dra
     """The tests, importing the function from its module; only their import statements differ from what ran."""
     how = "as they passed" if passed else "not verified here"
     note = f"{_TESTS_OF.format(module)}{how}. {_RUN_THEM}\n{command}"
-    renamed = _imports_renamed(tests, module).strip()
+    renamed = with_module_renamed(tests, "solution", module).strip()
     return f"{note}\n\n{_with_figures(renamed, module) if draws else renamed}\n"
 
 
@@ -320,28 +320,31 @@ def figures_as_data() -> str:
     return f"{_FIGURES_HEAD}\n\n{above}\n\n\n{below}"
 
 
-def _imports_renamed(tests: str, stem: str) -> str:
-    lines = re.split(r"\r\n|\r|\n", tests)  # the parser's lines; str.splitlines() also splits at other characters
-    imports = [node for node in ast.walk(parse(tests)) if isinstance(node, ast.ImportFrom | ast.Import)]
+def with_module_renamed(code: str, module: str, to: str) -> str:
+    """The code, importing from the module `to` what it imports from `module`, or from a module within."""
+    lines = re.split(r"\r\n|\r|\n", code)  # the parser's lines; str.splitlines() also splits at other characters
+    imports = [node for node in ast.walk(parse(code)) if isinstance(node, ast.ImportFrom | ast.Import)]
     for node in sorted(imports, key=lambda node: (node.lineno, node.col_offset), reverse=True):
-        is_from = isinstance(node, ast.ImportFrom) and node.module == "solution" and node.level == 0
-        is_plain = isinstance(node, ast.Import) and any(alias.name == "solution" for alias in node.names)
+        is_from = isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith(f"{module}.") and node.level == 0
+        is_plain = isinstance(node, ast.Import) and any(alias.name == module for alias in node.names)
         if is_from or is_plain:
             line = lines[node.lineno - 1].encode()  # the parser counts columns in bytes
             before, statement = line[: node.col_offset].decode(), line[node.col_offset :].decode()
-            lines[node.lineno - 1] = before + (_from(statement, stem) if is_from else _plain_import(statement, stem))
+            lines[node.lineno - 1] = before + (
+                _from(statement, module, to) if is_from else _plain_import(statement, module, to)
+            )
     return "\n".join(lines)
 
 
-def _from(statement: str, stem: str) -> str:
-    return re.sub(r"^from(\s+)solution\b", rf"from\g<1>{stem}", statement)
+def _from(statement: str, module: str, to: str) -> str:
+    return re.sub(rf"^from(\s+){module}\b", rf"from\g<1>{to}", statement)
 
 
-def _plain_import(statement: str, stem: str) -> str:
+def _plain_import(statement: str, module: str, to: str) -> str:
     end = re.search(r"[;#]|$", statement)
     assert end is not None
-    names = re.sub(r"\bsolution(?=\s+as\s)", stem, statement[: end.start()])
-    names = re.sub(r"\bsolution(?=\s*(?:,|\\|$))(?<!as solution)", f"{stem} as solution", names)
+    names = re.sub(rf"\b{module}(?=\s+as\s)", to, statement[: end.start()])
+    names = re.sub(rf"\b{module}(?=\s*(?:,|\\|$))(?<!as {module})", f"{to} as {module}", names)
     return names + statement[end.start() :]
 
 

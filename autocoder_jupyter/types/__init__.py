@@ -5,6 +5,7 @@ below it.
 
 - `records`: the base of all records, stages, resources of a sandbox, overviews
 - `interface`: inputs, outputs, the plan, splits
+- `helpers`: code of the user and verified functions that a function may import
 - `evidence`: answers of the model, tests, checks, the second opinion
 - `report`: the report of a generation
 - `of_flyte`: types of Flyte, converted
@@ -43,12 +44,14 @@ from autocoder_jupyter.types.evidence import (
     TestOutcome,
     Usage,
 )
+from autocoder_jupyter.types.helpers import HELPERS, Helper, Helpers
 from autocoder_jupyter.types.interface import CodePlan, ColumnSpec, InputSpec, OutputSpec, PlanQuestion
 from autocoder_jupyter.types.records import Count, Elements, ImageConfig, Resources, Secret, parse_memory
 from autocoder_jupyter.types.report import Attempt, Author, Report, Step, ToolClass, ToolOutcome, ToolUse, Trace
 
 __all__ = [
     "BLIND",
+    "HELPERS",
     "INPUT_TYPE_NAMES",
     "STOPPED",
     "TYPE_NAMES",
@@ -72,6 +75,8 @@ __all__ = [
     "Figure",
     "FigureKind",
     "File",
+    "Helper",
+    "Helpers",
     "HiddenInput",
     "ImageConfig",
     "InputSpec",

@@ -16,6 +16,7 @@ from autocoder_jupyter.types.evidence import (
     SecondOpinion,
     Usage,
 )
+from autocoder_jupyter.types.helpers import Helpers
 from autocoder_jupyter.types.interface import CodePlan, InputSpec, OutputSpec
 from autocoder_jupyter.types.records import Count, Drawn, Record
 
@@ -109,6 +110,7 @@ class Report(Record):
     `drawn` says of which rows a sample is, for tables whose rows are elsewhere.
     `renames` are names of columns in the data, by the names that the function reads.
     `house_rules` are those that applied to the request, a line each.
+    `helpers` is the code that the function may import: what it stands on.
     `contracts` are the user's schemas as data, without code that could be run.
     `trace` has the tool calls of a writing agent; None for the staged loop. `blind_tests` are the tests that the agent
     did not see.
@@ -156,6 +158,7 @@ class Report(Record):
     drift: tuple[str, ...] = ()
     drawn: dict[str, Drawn] = Field(default_factory=dict, max_length=300)
     renames: dict[str, str] = Field(default_factory=dict, max_length=300)
+    helpers: Helpers = Helpers()
     usage: Usage = Usage()
     overspent: str = ""
     seconds: float = 0.0

@@ -109,6 +109,19 @@ def of_contracts(before: Any, now: Any) -> list[Change]:
     ]
 
 
+def of_helpers(before: Any, now: Any) -> list[Change]:
+    """Helpers that were added or removed, or whose code has changed: an existing function can be tested with that."""
+    old, new = (
+        {str(one.get("name")): one.get("digest") for one in map(mapping, listed(mapping(record).get("given")))}
+        for record in (before, now)
+    )
+    return [
+        *(Change(f"the helper {short(name)} is given", "request") for name in new if name not in old),
+        *(Change(f"the helper {short(name)} is no longer given", "request") for name in old if name not in new),
+        *(Change(f"{short(name)} has changed", "demand") for name in new if name in old and old[name] != new[name]),
+    ]
+
+
 def of_renames(before: Any, now: Any) -> list[Change]:
     """Columns that have another name in the data than before."""
     old, new = mapping(before), mapping(now)

@@ -94,6 +94,7 @@ def _wrong(report: Report) -> Iterator[tuple[str, str]]:
     words += [("the request's key", report.request_key), ("the parent", report.parent), ("the change", report.change)]
     words += [("the model", report.written_by), *(("a difference of the data", words) for words in report.drift)]
     words += [("a renamed column", name) for pair in report.renames.items() for name in pair]
+    words += [("a helper", helper.name) for helper in report.helpers.given]
     words += [("what it was verified on", report.kept or "")]
     words += [("a version of a package", text) for pair in report.verified_with.items() for text in pair]
     words += [("a model", exchange.model) for exchange in report.conversation_history]
@@ -109,6 +110,7 @@ def _sources(report: Report) -> Iterator[tuple[str, str]]:
     """The Python sources of a report. They are parsed, compared and shown."""
     yield from (("the code", report.solution.code),) if report.solution else ()
     yield from (("the tests", tests) for tests in (report.tests, report.blind_tests, report.own_tests))
+    yield from (("a helper", source) for source in report.helpers.modules().values())
     yield from (("the code before", report.changes.code),) if report.changes else ()
     yield from (("a second solution", report.second_opinion.code),) if report.second_opinion else ()
     for attempt in report.history:

@@ -24,7 +24,7 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.request import Example, HouseRule, Request
 from autocoder_jupyter.settings.config import RECORDS
 from autocoder_jupyter.settings.parameters import is_input_name, is_output_name
-from autocoder_jupyter.types import File, InputSpec, OutputSpec
+from autocoder_jupyter.types import File, Helpers, InputSpec, OutputSpec
 from autocoder_jupyter.types.interface import demand_text
 from autocoder_jupyter.versions import field_changes
 from autocoder_jupyter.versions.field_changes import Change, listed, mapping, short
@@ -236,6 +236,13 @@ FIELDS: Mapping[str, RequestField] = {
         joined=_merged,
     ),
     "renames": RequestField(field_changes.of_renames, record=dict, read=_pairs, joined=_merged),
+    "helpers": RequestField(
+        field_changes.of_helpers,
+        record=lambda helpers: helpers.model_dump(mode="json") if helpers else {},
+        key=lambda helpers: helpers.digests,
+        read=lambda value: Helpers.model_validate(value) if value else None,
+        words=lambda helpers: (text for one in helpers.given for text in (one.signature, one.doc)),
+    ),
     "split": RequestField(partial(field_changes.of_value, "another way to split it", "demand"), read=_split),
     "examples": RequestField(
         partial(field_changes.of_lines, "example"),

@@ -495,7 +495,7 @@ def second_program(program: Program, second: SecondSolution) -> Program:
     lacks is not compared.
     """
     outputs = tuple(spec.model_copy(update={"columns": ()}) for spec in second.outputs)
-    return Program(second.code, program.inputs, outputs, env_vars=program.env_vars)
+    return replace(program, code=second.code, outputs=outputs)
 
 
 @dataclass

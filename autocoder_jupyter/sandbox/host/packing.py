@@ -35,6 +35,7 @@ def program_json(program: Program) -> dict[str, Any]:
         "inputs": [spec.model_dump() for spec in program.inputs],
         "outputs": [spec.model_dump() for spec in program.outputs],
         "env": dict(program.env_vars),
+        "modules": program.helpers.modules(),
     }
 
 

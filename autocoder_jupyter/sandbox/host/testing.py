@@ -206,6 +206,7 @@ class Testing:
         self.verdicts = Verdicts(tests.source, folder, tests.on_report)
         self._gone = ""
         own = {key: value for key, value in program_json(program).items() if key not in ("code", "env")}
+        own["modules"] = program.helpers.modules(for_tests=True)
         stubs = [program.code, *([tests.other_stub] if tests.other_stub else [])] if callee is None else []
         asked = {"until_failure": tests.until_failure, "traceback": tests.traceback, "stays": tests.reuse}
         wanted = {"tests": tests.source, "stubs": stubs, **asked}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib.machinery
 import inspect
 import linecache
 import math
@@ -43,7 +44,7 @@ class LoadedProgram:
     def __init__(self, *, shares_folder: bool = False) -> None:
         self.arguments: dict[str, tuple[Any, str]] = {}
         self._shares_folder = shares_folder
-        self._loaded: tuple[str, str] | None = None
+        self._loaded: tuple[str, str, Mapping[str, str]] | None = None
         self._function: Callable[..., Any] | None = None
         self._folder = Path.cwd()
         self._own_files: frozenset[Path] = frozenset()
@@ -68,12 +69,13 @@ class LoadedProgram:
         """Whether the module was executed without an error, and has the function."""
         return self._function is not None
 
-    def function(self, code: str, name: str) -> Callable[..., Any]:
-        """The function `name` of the module `code`. The module is executed on first use."""
-        if self._function is None or self._loaded != (code, name):
+    def function(self, code: str, name: str, modules: Mapping[str, str]) -> Callable[..., Any]:
+        """The function `name` of the module `code`, which may import `modules`. It is executed on first use."""
+        if self._function is None or self._loaded != (code, name, modules):
             self._function = None
+            provide(modules)
             self._function = load(code, name)
-            self._loaded = (code, name)
+            self._loaded = (code, name, modules)
             self._own_files = frozenset(self._folder.iterdir()) if self._folder.is_dir() else frozenset()
         return self._function
 
@@ -93,6 +95,39 @@ def load(code: str, name: str) -> Callable[..., Any]:
     if not callable(function):
         raise NoFunction(f"the module defines no function {name!r}")
     return function
+
+
+class ModulesInMemory:
+    """Imports modules from their sources, before any that is installed."""
+
+    def __init__(self, sources: Mapping[str, str]) -> None:
+        self.sources = sources
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
+        """Protocol of `sys.meta_path`."""
+        if name not in self.sources:
+            return None
+        is_package = any(other.startswith(f"{name}.") for other in self.sources)
+        return importlib.machinery.ModuleSpec(name, self, is_package=is_package)
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> None:
+        """Protocol of a loader: an ordinary module."""
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        """Protocol of a loader."""
+        source, file = self.sources[module.__name__], f"{module.__name__}.py"
+        linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+        exec(compile(source, file, "exec", dont_inherit=True), module.__dict__)
+
+
+def provide(modules: Mapping[str, str]) -> None:
+    """Let these modules be imported, and no longer those of the program before."""
+    for finder in [one for one in sys.meta_path if isinstance(one, ModulesInMemory)]:
+        sys.meta_path.remove(finder)
+        for name in finder.sources:
+            sys.modules.pop(name, None)
+    if modules:
+        sys.meta_path.insert(0, ModulesInMemory(modules))
 
 
 def answer(program: LoadedProgram, header: Mapping[str, Any], payload: memoryview) -> Pieces:
@@ -144,7 +179,7 @@ def current_arguments(program: LoadedProgram) -> Pieces:
 def _outcome(program: LoadedProgram, header: Mapping[str, Any], payload: memoryview) -> Pieces:
     os.environ.update(header["env"])
     seed(header["seed"])
-    function = program.function(header["code"], header["function"])
+    function = program.function(header["code"], header["function"], header["modules"])
     arguments = decode_all(header["arguments"], payload, Path.cwd() / "inputs")
     kinds = {entry["name"]: entry["type"] for entry in header["arguments"]}
     given = arguments | defaults(function, arguments, header["inputs"])

@@ -76,6 +76,7 @@ def run(header: Mapping[str, Any], host: TestsHost) -> None:
     stubs = [partial(_call_stub, calls.LoadedProgram(shares_folder=True), header, code) for code in header["stubs"]]
     reports = Reports(host, header["tests"], stubs)
     ask = reports.call_stub if stubs else host.ask
+    calls.provide(header["modules"])
     sys.modules["solution"] = solution_module(header["function"], header["inputs"], header["outputs"], ask)
     # Without confcutdir, pytest would use the folder of /dev/null and list all folders above, which is denied.
     folders = [f"--rootdir={Path.cwd()}", f"--confcutdir={Path.cwd()}"]

@@ -1,0 +1,70 @@
+"""Helpers: code of the user, and functions that were verified before, which a generated function may import."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from autocoder_jupyter.types.records import Record
+
+HELPERS = "helpers"
+"""The module beside the solution from which helpers are imported."""
+
+LONGEST_SOURCE = 2**18
+"""Most characters of one module."""
+
+HelperKind = Literal["function", "class", "module", "result"]
+
+
+class Helper(Record):
+    """One helper that a request names.
+
+    `digest` is a hash of everything that goes along for it. `signature` are its `def` or `class` lines, of a module
+    those of its functions.
+    """
+
+    name: str = Field(pattern=r"^[^\W\d]\w*$", max_length=200)
+    kind: HelperKind
+    digest: str = Field(max_length=64)
+    signature: str = Field(default="", max_length=10_000)
+    doc: str = Field(default="", max_length=10_000)
+
+
+class Helpers(Record):
+    """All helpers of a request, and the modules that hold them.
+
+    `source` is the module of the user's functions, classes and modules; `results` are the modules of verified
+    functions, by their full names. `packages` are what these need besides what they import.
+    """
+
+    given: tuple[Helper, ...] = Field(default=(), max_length=100)
+    source: str = Field(default="", max_length=LONGEST_SOURCE)
+    results: dict[str, str] = Field(default_factory=dict, max_length=300)
+    packages: tuple[str, ...] = Field(default=(), max_length=300)
+
+    def __bool__(self) -> bool:
+        return bool(self.given)
+
+    @property
+    def digests(self) -> dict[str, str]:
+        """The hash of each helper, by its name."""
+        return {helper.name: helper.digest for helper in self.given}
+
+    def modules(self, *, for_tests: bool = False) -> dict[str, str]:
+        """The source of each module by its full name; empty without helpers.
+
+        Args:
+            for_tests: without generated code, which must not run in the process of tests.
+        """
+        if not self:
+            return {}
+        if for_tests:
+            return {HELPERS: self.source}
+        lines = [f"from {module_of(one.name)} import run as {one.name}" for one in self.given if one.kind == "result"]
+        return {HELPERS: "\n".join(filter(None, (self.source, *lines))), **self.results}
+
+
+def module_of(result: str) -> str:
+    """The full name of the module of a verified function."""
+    return f"{HELPERS}._{result}"
