@@ -16,6 +16,7 @@ from autocoder_jupyter.types import (
     CodePlan,
     ErrorDiagnosis,
     Evidence,
+    Helpers,
     PlanQuestion,
     SecondOpinion,
     TestOutcome,
@@ -335,6 +336,13 @@ class SamplesDrawn:
 
 
 @dataclass(frozen=True)
+class HelpersGiven:
+    """The code that the function may import, with its hashes."""
+
+    helpers: Helpers
+
+
+@dataclass(frozen=True)
 class DriftFound:
     """The values of today's samples differ from the recorded ones; one sentence for each difference."""
 
@@ -524,6 +532,7 @@ Event = (
     | VersionBegun
     | KeptVerified
     | SamplesDrawn
+    | HelpersGiven
     | DriftFound
     | OptionOffered
     | ModelRefused

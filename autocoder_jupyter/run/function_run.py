@@ -25,6 +25,7 @@ from autocoder_jupyter.types import (
     CodePlan,
     ErrorDiagnosis,
     Evidence,
+    Helpers,
     PlanQuestion,
     SecondOpinion,
     TestOutcome,
@@ -185,6 +186,7 @@ class FunctionRun(RunRecord):
         is_new_request: whether it is written from scratch although there is a version that could be refined.
         effort: what the generation will ask and take; "" once there is a plan.
         drawn: of which rows the samples are that were drawn from tables whose rows are elsewhere.
+        helpers: the code that the function may import.
         drift: how the values of today's samples differ from the recorded ones, one sentence for each difference.
         option: options with which the cell would keep the existing function; "" for none.
         has_before: whether the name had a good function before this run.
@@ -229,6 +231,7 @@ class FunctionRun(RunRecord):
     kept: str = ""
     effort: str = ""
     drawn: Mapping[str, Drawn] = field(default_factory=dict)
+    helpers: Helpers = field(default_factory=Helpers)
     drift: tuple[str, ...] = ()
     option: str = ""
     has_before: bool = False
@@ -397,6 +400,11 @@ def _(event: events.EffortPlanned, state: FunctionRun) -> FunctionRun:
 def _(event: events.SamplesDrawn, state: FunctionRun) -> FunctionRun:
     words = "; ".join(f"{name} is {drawn.words}" for name, drawn in event.drawn.items())
     return _noted(replace(state, drawn=dict(event.drawn)), words)
+
+
+@_after.register
+def _(event: events.HelpersGiven, state: FunctionRun) -> FunctionRun:
+    return _noted(replace(state, helpers=event.helpers), f"stands on {', '.join(event.helpers.digests)}")
 
 
 @_after.register

@@ -61,6 +61,7 @@ def run_of(report: Report, phase: Phase) -> FunctionRun:
         packages=report.detected_packages,
         sandbox=sandbox_line(report.sandbox or "", report.sandbox_tier),
         steps=Steps(report.timeline),
+        helpers=report.helpers,
         **{name: getattr(report, name) for name in FACTS},
     )
     return with_answers(run) if phase == "ready" else run

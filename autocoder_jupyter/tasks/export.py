@@ -28,8 +28,8 @@ from autocoder_jupyter.errors import InvalidRequest, writing
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.sandbox.environments.locking import check_pins, name_of, pin_of
 from autocoder_jupyter.tasks.command_line import below_the_head, command_line, comment, entered
-from autocoder_jupyter.types import Report
-from autocoder_jupyter.untrusted.folder import Folder
+from autocoder_jupyter.types import HELPERS, Report
+from autocoder_jupyter.untrusted.folder import Folder, is_staged
 from autocoder_jupyter.untrusted.parsing import TooLong, parse, require_readable
 from autocoder_jupyter.untrusted.visible import readable_code, visible, visible_block
 
@@ -97,6 +97,9 @@ _NEVER_IMPORTED = frozenset({"test", "idlelib", "turtle", "turtledemo", "this", 
 
 _MODULE_ENDINGS = tuple(importlib.machinery.all_suffixes())
 _COMPILED, _UNCHECKED = "__pycache__", 1
+_CACHES = ("__pycache__", ".pytest_cache")
+"""Folders that Python and pytest make. Compiled files are run in the place of a module."""
+
 _SOURCES = frozenset({"index", "index-url", "extra-index-url", "find-links", "index-strategy", "sources"})
 
 PYTEST = "python -IB -m pytest -c /dev/null --rootdir . -p no:cacheprovider --noconftest --import-mode=append {}"
@@ -118,11 +121,15 @@ def export(report: Report, function: Function, path: Path, *, tests: bool = True
     """
     path = path.expanduser()
     require_importable(path, function, report.tests if tests else "")
-    written = {path.name: script(report, function)}
+    home = f"{path.stem}_{HELPERS}"
+    _, helpers = with_helpers("", function, home)
+    head = "\n".join(map(comment, (*_origin(report, function), "", f"What {path.name} imports.")))
+    written = {path.name: script(report, function, home)}
+    written |= {name: f"{head}\n\n{source}" for name, source in helpers.items()}
     if tests and report.tests:
         source, version = readable(report.tests, report.name), function.environment.python_version
         draws = any(spec.whole == "Figure" for spec in function.outputs)
-        tested = without_metadata(source, report.name)
+        tested, _ = with_helpers(without_metadata(source, report.name), function, home)
         how = (
             f"#   uv run --no-config --no-project --python {'.'.join(map(str, version))} --with pytest "
             f"--with-requirements {path.name} {PYTEST.format(f'test_{path.name}')}"
@@ -133,6 +140,7 @@ def export(report: Report, function: Function, path: Path, *, tests: bool = True
     with writing(f"The script of {report.name}", path):
         files = Folder(path.parent)  # it does not follow an existing link
         _require_first(files, written, function, report.tests)
+        require_exports(files, home)
         for name in written:
             require_own(files, name)
         files.write_all({name: text.encode() for name, text in written.items()})
@@ -227,6 +235,25 @@ def require_own(files: Folder, name: str) -> None:
         )
 
 
+def require_exports(files: Folder, within: str = "") -> None:
+    """Refuse a folder with anything that no export wrote: Python, pip or uv may take it before a file of the package.
+
+    Python does so with a folder `solution` beside `solution.py`, and with its compiled files; pip with `hatch.toml`.
+    """
+    for name in files.names(within):
+        path = f"{within}/{name}" if within else name
+        if files.is_folder(path) and name not in _CACHES:
+            require_exports(files, path)
+        elif not (is_staged(name) or is_of_export(files, path)):
+            where = visible(str(files.root / path))
+            raise InvalidRequest(
+                f"{where} exists, and no export wrote it.",
+                why="An export goes only into a new folder, or over an earlier export: of other files, Python or pip "
+                "might take one in the place of a file of the export.",
+                hint=f"Remove {where}." if name in _CACHES else "Choose another folder, or move that file away.",
+            )
+
+
 def is_of_export(files: Folder, name: str) -> bool:
     """Whether an export wrote a file, or it is empty. What cannot be read, for instance a FIFO, is the user's."""
     try:
@@ -237,13 +264,26 @@ def is_of_export(files: Folder, name: str) -> bool:
     return not content.strip() or _EXPORTED.match(beginning) is not None
 
 
-def script(report: Report, function: Function) -> str:
+def with_helpers(code: str, function: Function, module: str) -> tuple[str, dict[str, str]]:
+    """Code that imports its helpers from another module, and the files of that module by their path."""
+    if not function.helpers:
+        return code, {}
+    files = {
+        path.replace(HELPERS, module.replace(".", "/"), 1): with_module_renamed(
+            readable(source, function.name), HELPERS, module
+        )
+        for path, source in function.helpers.files().items()
+    }
+    return with_module_renamed(code, HELPERS, module), files
+
+
+def script(report: Report, function: Function, home: str = HELPERS) -> str:
     """The text of the script. Everything except the function's code is in it only as comments and literals.
 
     It begins with the function. The metadata are below it, but above all other text: uv looks at the first place in a
-    file where they seem to begin.
+    file where they seem to begin. `home` is the module of its helpers.
     """
-    code = without_metadata(readable(function.code, report.name), report.name)
+    code, _ = with_helpers(without_metadata(readable(function.code, report.name), report.name), function, home)
     tested = "recorded" if function.unverified else "tested"
     parts = [
         _FIRST_LINE,
@@ -450,6 +490,7 @@ def _modules_of(function: Function, tests: str) -> frozenset[str]:
     """The modules that the function or its tests may import."""
     locked = {name_of(line).replace("-", "_").lower() for line in function.environment.lock}
     imported = _imported(readable(function.code, function.name)) | _imported(readable(tests, function.name))
+    imported -= {HELPERS} if function.helpers else set()  # it gets another name
     return sys.stdlib_module_names | imported | locked | _FOUND_BY_NAME
 
 
@@ -529,6 +570,11 @@ def insertable(code: str, name: str) -> str:
     """The code of a result for a new cell: readable, and it defines `growth`, not `run`.
 
     Raises:
-        InvalidRequest: as for `readable`.
+        InvalidRequest: as for `readable`; or it stands on helpers.
     """
+    if HELPERS in _imported(code):
+        raise InvalidRequest(
+            f"The code of {name} imports its helpers, which are not in a cell.",
+            hint=f'Write it with them: {name}.export("{name}.py").',
+        )
     return renamed(readable(code, name), name)

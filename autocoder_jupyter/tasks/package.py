@@ -28,15 +28,12 @@ from autocoder_jupyter.sandbox.environments.locking import check_pins, pin_of
 from autocoder_jupyter.tasks import export
 from autocoder_jupyter.tasks.command_line import command_line, functions, literal, recorded_tables
 from autocoder_jupyter.tasks.export import readable
-from autocoder_jupyter.types import Report
-from autocoder_jupyter.untrusted.folder import Folder, is_staged
+from autocoder_jupyter.types import HELPERS, Report
+from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.visible import visible
 
 _NAME = re.compile(r"[A-Za-z](?:[A-Za-z0-9_]*[A-Za-z0-9])?")
 """A name that a package can have on every index."""
-
-_CACHES = ("__pycache__", ".pytest_cache")
-"""Folders that Python and pytest make. Compiled files are run in the place of a module."""
 
 _NEEDED = frozenset({"numpy", "pandas", "pyarrow"})
 _PANDERA = "pandera>=0.24"
@@ -68,7 +65,8 @@ def export_package(
     }
     if tests and report.tests:
         draws = any(spec.whole == "Figure" for spec in function.outputs)
-        source = export.without_metadata(readable(report.tests, name), name)
+        tested = export.without_metadata(readable(report.tests, name), name)
+        source, _ = export.with_helpers(tested, function, f"{name}.{HELPERS}")
         how = "#   uv run --no-config --no-project --with pytest --with . --with-requirements constraints.txt " + (
             export.PYTEST.format("tests")
         )
@@ -86,7 +84,7 @@ def _write(folder: Path, written: Mapping[str, bytes]) -> None:
     """Write the files. A new folder gets its name when all are in it."""
     files = Folder(folder)
     if folder.is_symlink() or folder.exists():
-        _require_exports(files)
+        export.require_exports(files)
         for path in written:
             export.require_own(files, path)
         files.write_all(written)
@@ -99,25 +97,6 @@ def _write(folder: Path, written: Mapping[str, bytes]) -> None:
     except BaseException:
         shutil.rmtree(staged, ignore_errors=True)
         raise
-
-
-def _require_exports(files: Folder, within: str = "") -> None:
-    """Refuse a folder with anything that no export wrote: Python, pip or uv may take it before a file of the package.
-
-    Python does so with a folder `solution` beside `solution.py`, and with its compiled files; pip with `hatch.toml`.
-    """
-    for name in files.names(within):
-        path = f"{within}/{name}" if within else name
-        if files.is_folder(path) and name not in _CACHES:
-            _require_exports(files, path)
-        elif not (is_staged(name) or export.is_of_export(files, path)):
-            where = visible(str(files.root / path))
-            raise InvalidRequest(
-                f"{where} exists, and no export wrote it.",
-                why="A package is written only into a new folder, or over an earlier export: of other files, Python or "
-                "pip might take one in the place of a file of the package.",
-                hint=f"Remove {where}." if name in _CACHES else "Choose another folder, or move that file away.",
-            )
 
 
 def _require_own_name(name: str) -> None:
@@ -134,7 +113,9 @@ def _require_own_name(name: str) -> None:
 def _files(report: Report, function: Function) -> dict[str, str]:
     name, about = report.name, export.provenance(report, function)
     code, home = export.without_metadata(readable(function.code, name), name), f"src/{name}"
+    code, helpers = export.with_helpers(code, function, f"{name}.{HELPERS}")
     return {
+        **{f"src/{path}": f"{about}\n\n{text}" for path, text in helpers.items()},
         "pyproject.toml": _pyproject(report, function, about),
         "constraints.txt": "\n".join([about, *map(pin_of, function.environment.lock)]).strip() + "\n",
         "README.md": _readme(report, about),

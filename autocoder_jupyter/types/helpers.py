@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -31,6 +31,10 @@ class Helper(Record):
     doc: str = Field(default="", max_length=10_000)
 
 
+_Module = Annotated[str, Field(pattern=rf"^{HELPERS}(\.[^\W\d]\w*)+$", max_length=1_000)]
+"""The name of a module of a verified function. A record cannot name one that would hide another, such as pandas."""
+
+
 class Helpers(Record):
     """All helpers of a request, and the modules that hold them.
 
@@ -40,7 +44,7 @@ class Helpers(Record):
 
     given: tuple[Helper, ...] = Field(default=(), max_length=100)
     source: str = Field(default="", max_length=LONGEST_SOURCE)
-    results: dict[str, str] = Field(default_factory=dict, max_length=300)
+    results: dict[_Module, str] = Field(default_factory=dict, max_length=300)
     packages: tuple[str, ...] = Field(default=(), max_length=300)
 
     def __bool__(self) -> bool:
@@ -63,6 +67,10 @@ class Helpers(Record):
             return {HELPERS: self.source}
         lines = [f"from {module_of(one.name)} import run as {one.name}" for one in self.given if one.kind == "result"]
         return {HELPERS: "\n".join(filter(None, (self.source, *lines))), **self.results}
+
+    def files(self) -> dict[str, str]:
+        """The source of each module by its path, where an import finds it."""
+        return {f"{module.replace('.', '/')}/__init__.py": source for module, source in self.modules().items()}
 
 
 def module_of(result: str) -> str:

@@ -151,7 +151,11 @@ class Connection:
         ("def f(x):\n    return DB.get(x)\n", {"DB": Connection()}, "(through DB) uses an object of type"),
         ("def f(x):\n    return FRAME\n", {"FRAME": pd.DataFrame()}, "Data are passed to a function"),
         ("f = lambda x: x\n", {}, "@f is a lambda"),
-        ("def make(db):\n    def f(x):\n        return db\n    return f\nf = make(1)\n", {}, "inside of another function"),
+        (
+            "def make(db):\n    def f(x):\n        return db\n    return f\nf = make(1)\n",
+            {},
+            "inside of another function",
+        ),
         ("async def f(x):\n    return x\n", {}, "@f is an async function"),
         ("f = len\n", {}, "@f is of the library 'builtins'"),
         ("from json import dumps as f\n", {}, "@f is of the library 'json'"),

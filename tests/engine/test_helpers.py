@@ -1,19 +1,30 @@
-"""A request's helpers: the function imports them in the sandbox, its record names them, and a change is tested first."""
+"""A request's helpers: imported in the sandbox, named in the record, and tested first when they change."""
 
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 import types
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 
+from autocoder_jupyter.agent.agent import load
+from autocoder_jupyter.agent.helpers import captured_helpers
+from autocoder_jupyter.calls.call import program_of
+from autocoder_jupyter.calls.function import Function
+from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.data.helpers import capture_helpers
-from autocoder_jupyter.types import Helpers
-from tests.runner import PLAN, TESTS, Runner, fenced
+from autocoder_jupyter.errors import InvalidRequest, SolutionError
+from autocoder_jupyter.result import CodeGenEvalResult
+from autocoder_jupyter.result.pending import Pending, Resolution
+from autocoder_jupyter.sandbox.protocol import Worker
+from autocoder_jupyter.types import Helpers, Report
+from tests.runner import PLAN, TESTS, Runner, fenced, sales
 from tests.scripted_model import prompt_of
 
 NET = '''\
@@ -113,5 +124,85 @@ async def test_without_rows_signature_and_docstring_are_sent(runner: Runner, mod
     assert "def net(sales: pd.DataFrame) -> pd.Series: ..." in asked and "RATE = 1.0" not in asked
 
 
-def frame() -> pd.DataFrame:
-    return pd.DataFrame({"price": [2.0], "quantity": [3]})
+GROWTH = """\
+from helpers import first, net
+
+
+def run(sales):
+    return 2 * first(sales) + 0 * float(net(sales).sum())"""
+
+
+def result_of(report: Report, root: Path) -> CodeGenEvalResult:
+    return CodeGenEvalResult(report.name, Pending.resolved(Resolution("ready", report)), root=root)
+
+
+def run_script(command: list[str], folder: Path, home: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *command, "--sales", str(folder / "sales.csv")],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(home)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture
+async def second(runner: Runner, module: Any, tmp_path: Path) -> Report:
+    """A function on a helper, and on a verified function, which stands on a helper of the same name."""
+    first = await runner.generate(SCRIPT, prompt=PROMPT, helpers=net_of(module))
+    given = {"first": result_of(first.report, runner.root), "net": module(NET.replace("RATE = 1.0", "RATE = 9.0")).net}
+    above = Runner(tmp_path / "above" / ".autocode", runner.sandbox)
+    script = {**SCRIPT, "code": [fenced(GROWTH)], "tests": [fenced(TESTS.replace("== 8.0", "== 16.0"))]}
+    produced = await above.generate(script, prompt="Twice @first of @sales, and @net.", helpers=captured_helpers(given))
+    assert produced.report.success, produced.error
+    asked = prompt_of(produced.model.requests[0])
+    assert "def first(sales: pd.DataFrame) -> float: ..." in asked
+    assert "Tests can import them too, except first." in asked
+    return produced.report
+
+
+@pytest.mark.local_sandbox
+async def test_a_function_stands_on_a_verified_function(second: Report, worker: Worker, tmp_path: Path) -> None:
+    assert [one.kind for one in second.helpers.given] == ["result", "function"]
+    growth = load("growth", journal_root=tmp_path / "above" / ".autocode")
+    assert growth.report.helpers == second.helpers
+    program = program_of(Function.of(growth.report, {}, tmp_path), CallOptions())
+    assert worker.call(program, {"sales": sales()}).values == {"total": 280.0}
+    without = replace(program, helpers=Helpers())
+    with pytest.raises(SolutionError, match="No module named 'helpers'"):  # nothing is left of the program before
+        worker.call(without, {"sales": sales()})
+
+
+@pytest.mark.local_sandbox
+@pytest.mark.parametrize("kind", ["script", "package"])
+async def test_exports_carry_helpers_along(second: Report, tmp_path: Path, kind: Any) -> None:
+    growth = result_of(second, tmp_path / ".autocode")
+    path = growth.export(tmp_path / ("growth.py" if kind == "script" else "growth"), kind=kind)
+    sales().to_csv(tmp_path / "sales.csv", index=False)
+    command = [str(path)] if kind == "script" else ["-m", "growth"]
+    home = tmp_path if kind == "script" else path / "src"
+    ran = run_script(command, tmp_path, home)
+    assert ran.stdout.strip() == "total: 280.0", ran.stderr
+    growth.export(path, kind=kind)  # over itself
+    (tmp_path / "growth_helpers").mkdir(exist_ok=True)
+    (tmp_path / "growth_helpers" / "pandas.py").write_text("import os\n")
+    if kind == "script":
+        with pytest.raises(InvalidRequest, match="no export wrote it"):
+            growth.export(path)
+        with pytest.raises(InvalidRequest, match="imports its helpers"):
+            growth.export(tmp_path / "plain.py", kind="plain")
+
+
+def test_a_function_that_nobody_verified_here_is_no_helper(tmp_path: Path) -> None:
+    report = Report(name="growth", run_id="1", prompt="Total.", success=False, error="It fails.")
+    unverified = CodeGenEvalResult("growth", Pending.resolved(Resolution("not_verified", report)), root=tmp_path)
+    with pytest.raises(InvalidRequest, match="@growth is not verified here"):
+        captured_helpers({"growth": unverified})
+
+
+@pytest.mark.parametrize("name", ["pandas", "os.path", "../x", "run()", ""])
+def test_a_record_names_no_other_module(name: str) -> None:
+    record = {"given": [{"name": "net", "kind": "function", "digest": "1"}], "results": {name: "x = 1"}}
+    with pytest.raises(ValueError, match="results"):
+        Helpers.model_validate(record)

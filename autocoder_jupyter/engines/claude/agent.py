@@ -123,7 +123,9 @@ class Agent:
         """Start a session with a new workspace, and wait until the agent stops."""
         setup = self._setup
         given = await call_blocking(lambda: given_files(setup))
-        self._workspace = Workspace(setup.session.command, given=given, most_seconds=setup.config.timeout)
+        helpers = setup.request.helpers.files() if setup.share_of_runs == "rows" else {}  # else it may not read them
+        files = {**given, **{path: source.encode() for path, source in helpers.items()}}
+        self._workspace = Workspace(setup.session.command, given=files, most_seconds=setup.config.timeout)
         if code:
             await self._workspace.write(SOLUTION, code)
         if tests:

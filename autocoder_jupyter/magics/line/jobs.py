@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, get_args
 
 from autocoder_jupyter.codemode.journal import PREFIX
@@ -40,10 +41,23 @@ def status(notebook: Notebook, arguments: Arguments) -> None:
     jobs = notebook.jobs.all_jobs()
     rows = [(job.name, *_doing(notebook, job), job.run_id) for job in jobs]
     rows += _recorded(notebook, {job.name for job in jobs})
+    rows = [(name, state, _with_uses(notebook, name, words), run) for name, state, words, run in rows]
     if not rows:
         print("No jobs yet. %autocode help shows how to start.")
         return
     notebook.show(markup.table(("name", "state", "", "run"), rows), markup.columns(rows))
+
+
+def _with_uses(notebook: Notebook, name: str, words: str) -> str:
+    """The words, and on which helpers the function stands."""
+    job = notebook.jobs.current(name)
+    helpers = getattr(job.request, "helpers", None) if job is not None else None
+    if job is None:
+        with suppress(InvalidRequest):
+            counting = versions_of(notebook, name).last_good()
+            helpers = counting.report.helpers if counting is not None else None
+    uses = f"stands on {', '.join(helpers.digests)}" if helpers else ""
+    return "; ".join(filter(None, (words, uses)))
 
 
 def _recorded(notebook: Notebook, known: Collection[str]) -> Iterator[tuple[str, str, str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib.abc
 import importlib.machinery
 import inspect
 import linecache
@@ -97,7 +98,7 @@ def load(code: str, name: str) -> Callable[..., Any]:
     return function
 
 
-class ModulesInMemory:
+class ModulesInMemory(importlib.abc.Loader):
     """Imports modules from their sources, before any that is installed."""
 
     def __init__(self, sources: Mapping[str, str]) -> None:
