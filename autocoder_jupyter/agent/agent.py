@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from autocoder_jupyter.agent.arguments import ARGUMENTS, build_request, fetched_examples
+from autocoder_jupyter.agent.asking import question_about, shared_as
 from autocoder_jupyter.agent.constructor import Constructor
 from autocoder_jupyter.agent.generation import generate_report, resolution_of
 from autocoder_jupyter.agent.place import journal_root as default_journal_root
@@ -135,6 +136,33 @@ class AutoCoderAgent(Constructor):
             options=replace(CallOptions.of(self), given_back=of_flyte),
             root=root,
         )
+
+    @Syncified
+    async def answer(
+        self,
+        result: CodeGenEvalResult,
+        question: str,
+        /,
+        *,
+        journal_root: str | os.PathLike[str] | None = None,
+        **inputs: Any,
+    ) -> CodeGenEvalResult:
+        """Answer a question about a verified function by another function, which may call it and is tested like any.
+
+        Args:
+            result: the function that the question is about.
+            question: such as "Why did March fall?".
+            journal_root: as for `generate`.
+            **inputs: values by input name, instead of the samples of the result.
+
+        Returns:
+            A result whose function returns `answer`, one to three sentences, and `evidence`, the table behind them.
+
+        Raises:
+            InvalidRequest: the function was not verified here, or has no data.
+        """
+        given = await background.call_blocking(lambda: question_about(result, question, inputs))
+        return await shared_as(result, self).generate.aio(**given, journal_root=journal_root)
 
     async def _generated(
         self,

@@ -66,6 +66,7 @@ def unregister(shell: Any) -> None:
         if not launch.job.done:
             launch.job.cancel()
     awaited.set_watch()
+    shell.magics_manager.registry.pop(type(magics).__name__, None)
     shell.events.unregister("post_execute", line.clear)
     for kind, name in (("line", "autocode"), ("cell", "autocode"), ("cell", "autocode_test")):
         shell.magics_manager.magics[kind].pop(name, None)

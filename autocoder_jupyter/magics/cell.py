@@ -39,6 +39,7 @@ from autocoder_jupyter.view.markup import join
 
 if TYPE_CHECKING:
     from autocoder_jupyter.engine.start import Draft
+    from autocoder_jupyter.result import CodeGenEvalResult
 
 
 # Waiting in a cell: an interrupt (■) ends the waiting, a second one cancels the job
@@ -346,14 +347,34 @@ def _ruled_request(command: CellCommand, notebook: Notebook, settings: Settings)
     return with_rules(build_request(command, notebook), used)
 
 
-def refuse_to_shadow(namespace: Mapping[str, Any], name: str, *, replace: bool) -> None:
+def ask(notebook: Notebook, result: CodeGenEvalResult, question: str, inputs: Mapping[str, Any]) -> CodeGenEvalResult:
+    """Start a job that answers a question about a result, and show its card below the running cell."""
+    from autocoder_jupyter.agent.arguments import build_request as from_arguments
+    from autocoder_jupyter.agent.asking import question_about, shared_as
+
+    settings = notebook.settings()
+    files = rule_files(notebook.journal_root.parent)
+    used = [file for file in files if file.may_be_used(locked=settings["locked"])]
+    request = with_rules(from_arguments(**question_about(result, question, inputs)), used)
+    hint = "The answer would have this name. Rename your variable, or ask in other words."
+    refuse_to_shadow(notebook.namespace, request.name, replace=False, hint=hint)
+    config = shared_as(result, settings.agent_config())
+    config = dataclasses.replace(config, ask=False) if notebook.is_headless else config
+    launch(notebook, request, config, waits=waits(notebook, settings), notices=notice(notebook, settings))
+    answered: CodeGenEvalResult = notebook.namespace[request.name]
+    return answered
+
+
+def refuse_to_shadow(
+    namespace: Mapping[str, Any], name: str, *, replace: bool, hint: str = "Choose another name, or add --replace."
+) -> None:
     """Refuse a name that is already another variable of the notebook."""
     if replace or name not in namespace or is_ours(namespace[name]):
         return
     kind = type(namespace[name]).__name__
     raise InvalidRequest(
         f"{name!r} is already a variable of the notebook ({kind}).",
-        hint="Choose another name, or add --replace.",
+        hint=hint,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from IPython.core.magic import Magics, cell_magic, line_cell_magic, magics_class, no_var_expand
@@ -38,6 +38,13 @@ class AutocodeMagics(Magics):
                 from autocoder_jupyter.magics.cell import run_cell
 
                 run_cell(self.notebook, line, cell)
+
+    def ask(self, result: Any, question: str, inputs: Mapping[str, Any]) -> Any:
+        """Answer a question about a result, for `growth.ask`."""
+        from autocoder_jupyter.magics.cell import ask
+
+        with without_keys():
+            return ask(self.notebook, result, question, inputs)
 
     @no_var_expand
     @cell_magic

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import copy
 import os
+import sys
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -247,6 +248,33 @@ class CodeGenEvalResult(ReportFields, PendingResult[Resolution]):
         verified, this is that function; after a failure, it is the best attempt.
         """
         return Run(self.name, self.interface, self._options, self._drafted, self._task, word="draft")
+
+    def ask(self, question: str, /, **inputs: Any) -> CodeGenEvalResult:
+        """Ask a question about what this function found, in a notebook: `growth.ask("Why did March fall?")`.
+
+        Another function answers it, which may call this one and is tested like any. It returns `answer`, one to three
+        sentences, and `evidence`, the table behind them; its name begins with the name of this one. In a script, use
+        `AutoCoderAgent.answer`.
+
+        Args:
+            question: in your own words.
+            **inputs: values by input name, instead of the samples.
+
+        Returns:
+            The pending result; its card is shown below the cell.
+
+        Raises:
+            InvalidRequest: there is no notebook, or this function was not verified here or has no data.
+        """
+        shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+        magics = None if shell is None else shell.magics_manager.registry.get("AutocodeMagics")
+        if magics is None:
+            raise InvalidRequest(
+                "A question can only be asked in a notebook that has loaded this extension.",
+                hint=f"Write %load_ext autocoder_jupyter; in a script, AutoCoderAgent(…).answer({self.name}, …).",
+            )
+        answer: CodeGenEvalResult = magics.ask(self, question, inputs)
+        return answer
 
     def rows_used(self, *args: Any, **inputs: Any) -> RowsUsed | None:
         """Which rows of these inputs the function uses, as `evidence.rows_used` says of the sample; None if that is

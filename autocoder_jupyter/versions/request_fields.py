@@ -241,7 +241,10 @@ FIELDS: Mapping[str, RequestField] = {
         record=lambda helpers: helpers.model_dump(mode="json") if helpers else {},
         key=lambda helpers: helpers.digests,
         read=lambda value: Helpers.model_validate(value) if value else None,
-        words=lambda helpers: (text for one in helpers.given for text in (one.signature, one.doc)),
+        words=lambda helpers: (
+            *(text for one in helpers.given for text in (one.signature, one.doc)),
+            *helpers.modules().values(),
+        ),
     ),
     "split": RequestField(partial(field_changes.of_value, "another way to split it", "demand"), read=_split),
     "examples": RequestField(
