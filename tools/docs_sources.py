@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tools import reference
 from tools.packages_page import packages_page
+from tools.promises_page import promises_page, with_links
 
 _TREE = "```{toctree}\n:hidden:\n:glob:\n\n*\n```\n"
 """The other pages of a folder, for the site's navigation."""
@@ -25,7 +26,9 @@ def write(root: Path, target: Path) -> None:
     for name, text in reference.pages().items():
         (target / name).write_text(text, encoding="utf-8")
     for name in _FROM_ROOT:
-        (target / name).write_text(_links_from_generated((root / name).read_text(encoding="utf-8")), encoding="utf-8")
+        text = _links_from_generated((root / name).read_text(encoding="utf-8"))
+        (target / name).write_text(with_links(text), encoding="utf-8")
+    (target / "promises.md").write_text(promises_page(root), encoding="utf-8")
     readme = (root / "README.md").read_text(encoding="utf-8")
     (target / "first_page.txt").write_text(_first_page(readme), encoding="utf-8")
     (target / "packages.md").write_text(packages_page(root), encoding="utf-8")
