@@ -7,7 +7,8 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-_PROMISE = re.compile(r"^- \*\*([A-Z]\d+)\*\* (.+(?:\n  .+)*)", re.MULTILINE)
+_PROMISE = re.compile(r"^(- |\| )\*\*([A-Z]\d+)\*\* (.+(?:\n  .+)*)", re.MULTILINE)
+"""An item of a list, or a row of a table."""
 
 _ABOUT = """\
 # Promises and their tests
@@ -17,8 +18,8 @@ Which tests hold a promise of [Security](SECURITY.md) or [Privacy](PRIVACY.md)? 
 
 def promises(page: str) -> Iterator[tuple[str, str]]:
     """The number and the words of each promise, in the order of the page."""
-    for number, words in _PROMISE.findall(page):
-        yield number, " ".join(words.split())
+    for _, number, words in _PROMISE.findall(page):
+        yield number, " ".join(words.removesuffix(" |").replace(" | ", " · ").split())
 
 
 def named_tests(root: Path) -> dict[str, dict[str, list[str]]]:
@@ -39,4 +40,4 @@ def promises_page(root: Path) -> str:
 
 def with_links(page: str) -> str:
     """The page with a link from the number of each promise to its tests."""
-    return _PROMISE.sub(lambda found: f"- [**{found[1]}**](#{found[1].lower()}) {found[2]}", page)
+    return _PROMISE.sub(lambda found: f"{found[1]}[**{found[2]}**](#{found[2].lower()}) {found[3]}", page)
