@@ -1,0 +1,106 @@
+"""The pages of the documentation: what they tell a reader to write is what this version takes.
+
+The examples of the tutorial and of the pages in `tests/acceptance` are executed there.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autocoder_jupyter import CodeGenEvalResult
+from autocoder_jupyter.magics.command import parse_cell, read_arguments, split_words
+from autocoder_jupyter.magics.line import SUBCOMMANDS
+from autocoder_jupyter.magics.options import OPTIONS
+from tests.cases import each as each_case
+
+ROOT = Path(__file__).parents[1]
+PAGES = {path.name: path.read_text("utf-8") for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))}
+FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SETTINGS = {option.name: option for option in OPTIONS if option.is_setting}
+
+
+def how_to() -> list[str]:
+    """The pages that tell a user what to do, from the table of contents."""
+    listed = PAGES["index.md"].partition(":caption: How-to")[2].partition(":caption:")[0]
+    return [f"{name}.md" for name in re.findall(r"^(?:.* <)?([a-z-]+)>?$", listed, re.MULTILINE)]
+
+
+def found(pattern: str, *, on: Iterable[str] = PAGES) -> Iterator[Any]:
+    """What matches in a line of code or between backticks, with the page."""
+    for name in on:
+        text = PAGES[name]
+        code = [block for _, block in FENCED.findall(text)]
+        code += re.findall(r"`([^`\n]+)`", FENCED.sub("", text))
+        for piece in code:
+            for match in re.findall(pattern, piece, re.MULTILINE):
+                yield pytest.param(match, id=f"{name}: {match if isinstance(match, str) else ' '.join(match)}")
+
+
+def cells() -> Iterator[Any]:
+    for name, text in PAGES.items():
+        for _, block in FENCED.findall(text):
+            if block.startswith("%%autocode "):
+                yield pytest.param(block, id=f"{name}: {block.splitlines()[0]}")
+
+
+def blocks() -> Iterator[Any]:
+    for name, text in PAGES.items():
+        for language, block in FENCED.findall(text):
+            if language == "python":
+                yield pytest.param(block, id=f"{name}: {block.splitlines()[0]}")
+
+
+@each_case("block", blocks())
+def test_a_block_of_python_is_valid_and_imports_what_is_there(block: str) -> None:
+    source = re.sub("^%.*$", "", block, flags=re.MULTILINE)
+    tree = compile(source, "page", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("autocoder_jupyter"):
+            module = importlib.import_module(str(node.module))
+            assert [one.name for one in node.names if not hasattr(module, one.name)] == []
+
+
+@each_case("cell", cells())
+def test_a_cell_is_one_that_can_be_run(cell: str) -> None:
+    line, _, body = cell.removeprefix("%%autocode ").partition("\n")
+    assert parse_cell(line, body).name
+
+
+@each_case("setting", found(r"^%config Autocode\.(\w+) = (.+)$"))
+def test_a_setting_takes_the_value(setting: tuple[str, str]) -> None:
+    name, value = setting
+    SETTINGS[name].checked(ast.literal_eval(value))
+
+
+@each_case("line", found(r"^%autocode (\w.*)$"))
+def test_a_line_has_a_subcommand_and_its_words(line: str) -> None:
+    name, *words = split_words(line)
+    command = SUBCOMMANDS[name]
+    flags = {flag: option for option in command.options for flag in option.flags}
+    given = read_arguments(words, flags).positional
+    assert len(given) <= command.most
+    assert len(given) >= command.least or line == name  # a mention without its words, such as `%autocode retry`
+
+
+@each_case("flag", found(r"^(--?[a-z][\w-]*)", on=[*how_to(), "README.md", "success.md"]))
+def test_an_option_exists(flag: str) -> None:
+    of_lines = {flag for command in SUBCOMMANDS.values() for option in command.options for flag in option.flags}
+    assert flag in of_lines | {flag for option in OPTIONS for flag in option.flags}
+
+
+@each_case("name", found(r"\bgrowth\.(?!py\b|d\b)(\w+)"))
+def test_a_result_has_what_the_pages_name(name: str) -> None:
+    assert hasattr(CodeGenEvalResult, name)
+
+
+def test_a_page_says_first_whom_it_is_for() -> None:
+    assert len(how_to()) > 8
+    for page in (*how_to(), "success.md", "comparison.md"):
+        assert re.match(r"# [^\n]+\n\n\*For you if ", PAGES[page]), page
