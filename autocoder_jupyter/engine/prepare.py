@@ -72,6 +72,7 @@ def prepare(request: Request, config: AgentConfig) -> Prepared:
     contracts = (contract.text for contract in request.contracts.values())
     withheld.require_possible(given, (texts_of_request(request), *request.wishes, *columns, *contracts))
     _require_no_values_of_masked(request, config)
+    _require_no_secrets(request, config)
     for example in request.examples:
         withheld.require_absent(example.text, (value for _, value in (*example.given, *example.expected)))
     if request.split:
@@ -104,6 +105,18 @@ def _require_no_values_of_masked(request: Request, config: AgentConfig) -> None:
                 why="A contract is sent to the model unchanged, and such checks may contain values.",
                 hint="Remove these checks from the contract, or do not mask the column.",
             )
+
+
+def _require_no_secrets(request: Request, config: AgentConfig) -> None:
+    """The source of helpers is sent to the model and recorded."""
+    for module, source in request.helpers.modules().items():
+        for name, value in secret_values(config.secrets).items():
+            if value and value in source:
+                raise InvalidRequest(
+                    f"The value of the secret {name} is in the source of a helper ({module}).",
+                    why="The source of helpers is sent to the model and recorded.",
+                    hint=f'Read it inside of the function: os.environ["{name}"].',
+                )
 
 
 def _own_lock(config: AgentConfig) -> tuple[str, ...]:

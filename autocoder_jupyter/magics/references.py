@@ -153,7 +153,7 @@ def is_code(value: object) -> bool:
 
 
 def collect_helpers(command: CellCommand, namespace: Mapping[str, Any], before: Helpers | None = None) -> Helpers:
-    """The helpers of a request, captured as they are now: those that it names, and those that it had before."""
+    """The helpers of a request, captured as they are now; if it names none, those of the request that it refines."""
     from autocoder_jupyter.agent.helpers import captured_helpers
     from autocoder_jupyter.types import Helpers
 
@@ -164,16 +164,15 @@ def collect_helpers(command: CellCommand, namespace: Mapping[str, Any], before: 
             why="A function cannot stand on itself.",
             hint="Leave the at sign out, or give the new function another name.",
         )
-    names = dict.fromkeys((*before.digests, *new))
-    lacking = [name for name in names if not is_code(namespace.get(name))]
-    if lacking and not new:
+    if not new:
         return before
-    if lacking:
+    if lacking := [name for name in before.digests if name not in new]:  # a record must not name what is looked up
         raise InvalidRequest(
-            f"{command.name} uses {', '.join(lacking)}, which this kernel does not have.",
-            hint="Run the cells that define them first.",
+            f"{command.name} stands on {', '.join(lacking)} too.",
+            why="A change that refers to helpers refers to all of them.",
+            hint=f"Write {' and '.join(f'@{name}' for name in lacking)} in it as well.",
         )
-    return captured_helpers({name: namespace[name] for name in names})
+    return captured_helpers({name: namespace[name] for name in new})
 
 
 def named_samples(names: Sequence[str], namespace: Mapping[str, Any]) -> dict[str, Any]:

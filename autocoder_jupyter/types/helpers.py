@@ -26,7 +26,7 @@ class Helper(Record):
 
     name: str = Field(pattern=r"^[^\W\d]\w*$", max_length=200)
     kind: HelperKind
-    digest: str = Field(max_length=64)
+    digest: str = Field(pattern=r"^[0-9a-f]{1,64}$")
     signature: str = Field(default="", max_length=10_000)
     doc: str = Field(default="", max_length=10_000)
 

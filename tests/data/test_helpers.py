@@ -181,6 +181,8 @@ def test_an_open_file_is_named(module: Module, tmp_path: Path) -> None:
 
 def test_a_secret_is_named_and_not_told(module: Module, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHOP_TOKEN", "hunter2-of-mine")
+    monkeypatch.setenv("TOKENIZERS_PARALLELISM", "false")
+    assert capture_helpers({"f": module("def f():\n    return 'false'\n", "zero").f})
     from_variable = module("import os\nT = os.environ['SHOP_TOKEN']\ndef f():\n    return T\n", "one")
     in_text = module("def f(url='https://x/?t=hunter2-of-mine'):\n    return url\n", "two")
     in_dict = module("KEYS = {'password': 'Tr0ub4dor&3xyz'}\ndef f():\n    return KEYS\n", "three")
@@ -233,15 +235,23 @@ def test_a_huge_source_is_refused(module: Module) -> None:
 def test_nothing_of_a_module_is_run_to_capture_it(module: Module, tmp_path: Path) -> None:
     made = tmp_path / "made"
     source = (
-        f"import pathlib\n\n\nclass Meta(type):\n    def __getattribute__(self, name):\n"
-        f"        pathlib.Path({str(made)!r}).touch()\n        return super().__getattribute__(name)\n\n\n"
-        f"def __getattr__(name):\n    pathlib.Path({str(made)!r}).touch()\n    raise AttributeError(name)\n\n\n"
-        "def f(x):\n    return x\n"
+        f"import pathlib\n\n\ndef __getattr__(name):\n    pathlib.Path({str(made)!r}).touch()\n"
+        "    raise AttributeError(name)\n\n\nclass Live:\n    def __getattr__(self, name):\n"
+        f"        pathlib.Path({str(made)!r}).touch()\n        return self\n\n\n"
+        "ENGINE = Live()\n\n\ndef g(x):\n    return ENGINE\n\n\ndef f(x):\n    return x\n"
     )
     shop = module(source)
     made.unlink(missing_ok=True)
-    capture_helpers({"f": shop.f, "shop": shop})
+    capture_helpers({"f": shop.f})
+    assert "(through ENGINE) uses an object of type" in refused(g=shop.g)
+    assert "(through g → ENGINE)" in refused(shop=shop)
     assert not made.exists()
+
+
+def test_a_module_of_the_user_with_the_name_of_a_standard_one_is_the_users(module: Module) -> None:
+    module("def month():\n    return 13\n", "calendar")
+    shop = module("import calendar\n\n\ndef f():\n    return calendar.month()\n")
+    assert loaded(capture_helpers({"f": shop.f}).source)["f"]() == 13
 
 
 def test_functions_of_libraries_are_imported(module: Module) -> None:

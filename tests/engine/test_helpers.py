@@ -22,8 +22,8 @@ from autocoder_jupyter.data.helpers import capture_helpers
 from autocoder_jupyter.errors import InvalidRequest, SolutionError
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution
-from autocoder_jupyter.sandbox.protocol import Worker
-from autocoder_jupyter.types import Helpers, Report
+from autocoder_jupyter.sandbox.protocol import TestSpec, Worker
+from autocoder_jupyter.types import Helpers, Report, Secret
 from tests.runner import PLAN, TESTS, Runner, fenced, sales
 from tests.scripted_model import prompt_of
 
@@ -192,6 +192,25 @@ async def test_exports_carry_helpers_along(second: Report, tmp_path: Path, kind:
             growth.export(path)
         with pytest.raises(InvalidRequest, match="imports its helpers"):
             growth.export(tmp_path / "plain.py", kind="plain")
+
+
+@pytest.mark.local_sandbox
+async def test_tests_import_no_generated_function(second: Report, worker: Worker) -> None:
+    program = program_of(Function.of(second, {}, Path()), CallOptions())
+    tests = "from helpers import net\n\n\ndef test_it():\n    from helpers import first\n"
+    run = worker.test(program, TestSpec(tests, ("test_it",)), callee=None)
+    assert "cannot import name 'first' from 'helpers'" in run.outcomes[0].message
+
+
+@pytest.mark.local_sandbox
+async def test_the_value_of_a_secret_is_not_sent_in_a_helper(
+    runner: Runner, module: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ORDERS", "tax")
+    with pytest.raises(InvalidRequest, match="The value of the secret ORDERS is in the source of a helper"):
+        await runner.generate(
+            SCRIPT, prompt=PROMPT, helpers=net_of(module), settings={"secrets": [Secret(key="ORDERS")]}
+        )
 
 
 def test_a_function_that_nobody_verified_here_is_no_helper(tmp_path: Path) -> None:

@@ -77,8 +77,15 @@ def test_what_is_not_verified_is_refused(notebook: Any, jobs: Any) -> None:
 def test_a_refinement_keeps_the_helpers(notebook: Any, jobs: Any) -> None:
     notebook.run("%%autocode growth\nTotal of @sales by @net.")
     jobs.last.end(plan=PLAN)
-    notebook.run("%%autocode growth --refine\nAs @Money.")
-    assert list(jobs.last.request.helpers.digests) == ["net", "Money"]
+    notebook.run("del net")
+    notebook.run("%%autocode growth --refine\nRounded.")
+    assert list(jobs.last.request.helpers.digests) == ["net"]  # as it was then
+    jobs.last.end(plan=PLAN)
+    with pytest.raises(InvalidRequest, match="growth stands on net too"):
+        notebook.run("%%autocode growth --refine\nAs @Money.")
+    notebook.run(NET)
+    notebook.run("%%autocode growth --refine\nAs @Money, by @net.")
+    assert list(jobs.last.request.helpers.digests) == ["Money", "net"]
 
 
 def test_what_cannot_go_along_ends_the_cell_before_a_job(notebook: Any, jobs: Any) -> None:

@@ -127,6 +127,39 @@ def test_a_cell_binds_a_function_that_works(kernel: Kernel) -> None:
     assert "Sent" in card
 
 
+NET = 'RATE = 1\n\n\ndef net(sales):\n    """Amounts without tax."""\n    return sales["amount"] // RATE\n'
+ON_NET = CODE.replace("import pandas as pd\n", "import pandas as pd\nfrom helpers import net\n").replace(
+    'sales["amount"].sum()', "net(sales).sum()"
+)
+ON_GROWTH = CODE.replace("import pandas as pd\n", "import pandas as pd\nfrom helpers import growth\n").replace(
+    'int(sales["amount"].sum())', "growth(sales)"
+)
+
+
+def test_functions_build_on_a_helper_and_on_each_other(kernel: Kernel, reply: Reply) -> None:
+    kernel.run(NET)
+    kernel.run("from dataclasses import dataclass\n\n\n@dataclass\nclass Money:\n    cents: int = 0\n")
+    model = reply(code=ON_NET)
+    assert kernel.run('%%autocode growth -o "total: int"\nTotal of @sales by @net, as @Money.').status == "ok"
+    assert kernel.printed("growth.wait().state, growth.run()") == "ready 30"
+    assert re.search(r"net \([0-9a-f]{8}\)", kernel.wait_for_card("Ready"))
+    reply(code=ON_GROWTH)
+    assert kernel.run('%%autocode again -o "total: int"\nThe @growth of @sales.').status == "ok"
+    assert kernel.printed("again.wait().state, again.run()") == "ready 30"
+    asked = len(model.requests)
+    kernel.run(NET.replace("// RATE", "* RATE"))  # another text, the same values
+    kernel.run('%%autocode growth -o "total: int"\nTotal of @sales by @net, as @Money.')
+    changed = kernel.printed("growth.wait().state, growth.run(), growth.report.change")
+    assert changed == "ready 30 net has changed; version 1 satisfies it unchanged"
+    assert len(model.requests) == asked
+    loaded = kernel.printed("__import__('autocode_functions').again.run(sales)")
+    assert loaded == "30"
+    assert "stands on growth" in str(kernel.run("%autocode").displays)
+    kernel.run("from math import floor")
+    refused = kernel.run("%%autocode more\nTotal of @sales by @floor.")
+    assert refused.status == "error" and "@floor is of the library 'math'" in refused.error
+
+
 DRAWN = {**json.loads(PLAN), "outputs": [{"name": "noise", "type": "Figure", "meaning": "the amounts"}]}
 DRAWS = '''```python
 import random
