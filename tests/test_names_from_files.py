@@ -22,6 +22,7 @@ USER = "the user: a cell, a line, or a choice in a form"
 KERNEL = "the notebook's own variables, all of them"
 BUILTIN = "only asked whether Python or pandas has the name; nothing is done with it"
 INSIDE = "it runs in the sandbox"
+SOURCE = "the source of a function of this kernel that the user refers to: what it uses goes along with it"
 FLYTE = "the command with which Flyte starts a task on a cluster: the user's script sent it"
 
 ORIGINS = {
@@ -33,6 +34,12 @@ ORIGINS = {
     "codemode/limits.py::Limits.__post_init__": CODE,
     "codemode/tools.py::_tool": CODE,
     "data/checks.py::condition_text": CODE,
+    "data/definitions.py::_label": CODE,
+    "data/helpers.py::_Capture._define": SOURCE,
+    "magics/problems.py::_of_variables": USER,
+    "magics/references.py::collect_helpers": USER,
+    "magics/references.py::helper_names": USER,
+    "sandbox/worker/calls.py::ModulesInMemory.exec_module": INSIDE,
     "kinds/table.py::_only_has_the_name": CODE,
     "data/sources.py::duckdb_query": CODE,
     "data/table_formats.py::opened_table": CODE,

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from autocoder_jupyter.display.inspector.document import render_html, render_text
 from autocoder_jupyter.display.live import card_html, card_text
 from autocoder_jupyter.run.of_report import run_of
-from autocoder_jupyter.types import Report
+from autocoder_jupyter.types import Helper, Helpers, Report
 from tests.display.inspector.results import HOSTILE, subject
 
 LINK = "[a](javascript:alert(1)) http://a.example/x.png"
@@ -36,6 +36,9 @@ def filled(annotation: Any) -> Any:
         return tuple(filled(each) for each in arguments if each is not ...)
     if kind in (dict, Mapping):
         return {filled(arguments[0]): filled(arguments[1])}
+    if annotation is Helpers:  # its names and hashes have a form that it checks
+        helper = Helper(name="net", kind="function", digest="1", signature=TEXT, doc=TEXT)
+        return Helpers(given=(helper,), source=TEXT)
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation(**{name: filled(field.annotation) for name, field in annotation.model_fields.items()})
     now = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)

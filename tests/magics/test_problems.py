@@ -100,10 +100,13 @@ def test_a_name_that_something_else_has_is_a_warning_unless_it_may_be_replaced()
     assert find_problems(text, {"limit": 5}, lambda: True) == []
 
 
+CODE = "or to a function, class or module of yours, or a verified function"
+
+
 def test_a_number_behind_an_at_sign_is_said_to_be_one() -> None:
     text = "%%autocode f\n@sales above @limit."
     [found] = problems(text, sales=SALES, limit=5)
-    assert found.what == "@limit is an int; a request can refer to a DataFrame, a Series, File(…) or Dir(…)."
+    assert found.what == f"@limit is an int; a request can refer to a DataFrame, a Series, File(…) or Dir(…), {CODE}."
     assert found.hint == 'Declare it as an input, -i "limit: int = 5", or write the value itself.'
     assert problems('%%autocode f -i "limit: int = 5"\n@limit', limit=5) == []
 
