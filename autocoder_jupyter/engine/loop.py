@@ -237,6 +237,7 @@ class _Generation:
             setup.services.journal.write_draft(draft.code, draft.tests, draft.parent)
         existing = version.start.existing
         request = as_recorded(setup.request, existing) if existing is not None else setup.request
+        request = replace(request, helpers=version.start.helpers(setup.request))
         state, writer = self._planned(Planned(Brief(request, draft.plan, version.context)))
         recorded = self._recorded_opinion()
         if recorded is not None and recorded.cut and setup.config.wants_second_opinion:

@@ -26,7 +26,7 @@ from autocoder_jupyter.engine.tests import read_suite, suite_problem, with_earli
 from autocoder_jupyter.errors import DataDrift, InvalidRequest
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.request import AgentConfig, Request
-from autocoder_jupyter.types import Author, CodePlan, InputSpec, OutputSpec, Report
+from autocoder_jupyter.types import Author, CodePlan, Helpers, InputSpec, OutputSpec, Report
 from autocoder_jupyter.untrusted.parsing import complaint, parse
 from autocoder_jupyter.untrusted.visible import visible
 from autocoder_jupyter.versions.edits import EditedVersion, edit_of
@@ -284,6 +284,13 @@ class Start:
     def existing(self) -> Version | None:
         """The existing version whose function is tested."""
         return self.kept or self.previous
+
+    def helpers(self, request: Request) -> Helpers:
+        """The helpers of the function: those of the request, but for a version that counts for other ones (a pinned or
+        restored one) those that it was verified with.
+        """
+        recorded = self.kept.report.helpers if self.kept is not None else request.helpers
+        return request.helpers if recorded.digests == request.helpers.digests else recorded
 
     @property
     def as_is(self) -> bool:

@@ -82,8 +82,8 @@ async def open_version(setup: GenerationSetup, packages: GenerationPackages, sta
     setup.emit(VersionBegun(start.version, start.why, is_kept, start.has_before, author, is_new, writer))
     if drawn := drawn_samples(setup.request.samples):
         setup.emit(SamplesDrawn(drawn))
-    if setup.request.helpers:
-        setup.emit(HelpersGiven(setup.request.helpers))
+    if helpers := start.helpers(setup.request):
+        setup.emit(HelpersGiven(helpers))
     if start.withheld:
         setup.emit(Noticed(start.withheld))
     return OpenVersion(start, environment, with_environment(setup.prepared.context.text, environment))

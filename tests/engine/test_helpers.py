@@ -24,6 +24,7 @@ from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.result.pending import Pending, Resolution
 from autocoder_jupyter.sandbox.protocol import TestSpec, Worker
 from autocoder_jupyter.types import Helpers, Report, Secret
+from autocoder_jupyter.versions import Versions
 from tests.runner import PLAN, TESTS, Runner, fenced, sales
 from tests.scripted_model import prompt_of
 
@@ -98,6 +99,15 @@ async def test_a_changed_helper_is_tested_with_the_function_before_a_model_is_as
     assert again.asked == [] and again.report.success
     assert again.report.change == "net has changed; version 1 satisfies it unchanged"
     assert "* RATE" in again.report.helpers.source
+
+
+@pytest.mark.local_sandbox
+async def test_a_pinned_function_keeps_the_helpers_that_it_was_verified_with(runner: Runner, module: Any) -> None:
+    first = await runner.generate(SCRIPT, prompt=PROMPT, helpers=net_of(module))
+    Versions(runner.root, "growth").pin(first.report.run_id)
+    pinned = await runner.generate({}, prompt=PROMPT, helpers=net_of(module, NET.replace("RATE = 1.0", "RATE = 4.0")))
+    assert pinned.asked == [] and pinned.report.success, pinned.error
+    assert pinned.report.run_id == first.report.run_id and pinned.report.helpers == first.report.helpers
 
 
 @pytest.mark.local_sandbox
