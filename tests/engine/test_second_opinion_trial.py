@@ -221,7 +221,7 @@ def test_variations_keep_every_dtype_and_are_the_same_each_time() -> None:
         pd.testing.assert_frame_equal(variation.tables["x"], again[name].tables["x"])
     assert once["if values were missing"].tables["x"].drop(columns=["b"]).isna().any().all()
     assert once["with one s only"].tables["x"]["s"].nunique() == 1
-    assert len(once["with a stretch left out"].tables["x"]) == 40
+    assert len(once["if a stretch was left out"].tables["x"]) == 40
 
 
 def test_variations_of_large_tables_are_small_and_of_empty_ones_none() -> None:

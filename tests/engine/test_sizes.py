@@ -124,7 +124,7 @@ def test_solutions_that_agree_on_the_sample_and_differ_on_a_few_rows_are_told_ap
 ) -> None:
     first, second = "x['amount'].quantile(0.75)", "x['amount'].quantile(0.75, interpolation='higher')"
     value = float(orders()["amount"].quantile(0.75))
-    found = compared(workers, first, f"{second} if 3 < len(x) < 10 else {first}", value)
+    found = compared(workers, first, f"{second} if 4 < len(x) < 10 else {first}", value)
     on = {tried.name for tried in found.tried if tried.differences}
     assert on == {SMALL_PART} and found.smallest is not None and len(found.smallest.tables["x"]) < 10
 
@@ -132,7 +132,7 @@ def test_solutions_that_agree_on_the_sample_and_differ_on_a_few_rows_are_told_ap
 @pytest.mark.local_sandbox
 def test_a_value_that_only_one_side_has_on_a_few_rows_is_told_and_no_evidence(workers: tuple[Worker, Worker]) -> None:
     first = "x['amount'].mean()"
-    found = compared(workers, first, f"{first} if not 2 < len(x) < 21 else np.nan", float(orders()["amount"].mean()))
+    found = compared(workers, first, f"{first} if not 4 < len(x) < 21 else np.nan", float(orders()["amount"].mean()))
     (one,) = (tried for tried in found.tried if tried.differences)
     assert one.name == FEW_ROWS and is_outside(one.name) and found.smallest is None
 
@@ -192,3 +192,20 @@ def test_without_parts_nothing_more_is_tried(workers: tuple[Worker, Worker]) -> 
     first = "x['amount'].sum()"
     found = compared(workers, first, f"{first} if len(x) <= 400 else 0", float(orders()["amount"].sum()), parts=0)
     assert found.parts == 0 and not any(tried.differences for tried in found.tried)
+
+
+@pytest.mark.local_sandbox
+def test_a_row_that_only_one_side_has_on_a_few_rows_is_a_difference(workers: tuple[Worker, Worker]) -> None:
+    """A merge that loses days was green, although the second solution saw it."""
+    codes = (
+        f"def run(x):\n    days = x.groupby('day', as_index=False)['amount'].sum()\n    return {days}\n"
+        for days in ("days", "days[days['day'].dt.day % 7 < 6] if 4 < len(x) < 21 else days")
+    )
+    interface = (InputSpec(name="x", type="DataFrame"),), (OutputSpec(name="out", type="DataFrame"),)
+    one, other = (
+        SolutionWorker("", worker, Program(code, *interface)) for worker, code in zip(workers, codes, strict=True)
+    )
+    trial = Comparer(one, other, [("out", "out")], VariedSample({"x": orders()}, 60), {}, Redaction("rows"))
+    found = trial.run({"out": orders().groupby("day", as_index=False)["amount"].sum()})
+    (tried,) = (tried for tried in found.tried if tried.differences)
+    assert tried.name == SMALL_PART and "only in the function" in tried.differences[0].at and found.smallest is not None

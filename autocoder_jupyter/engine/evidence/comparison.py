@@ -288,7 +288,7 @@ SMALL_PART = "with a few of the rows"
 """The name of a small part in a difference."""
 
 FEW_ROWS = "if there were a few rows only"
-"""The same, if only one side has a row or a value."""
+"""The same, if only one side has a value."""
 
 LONGEST_TEXT = 200
 """Characters of a text about a difference."""
@@ -578,9 +578,8 @@ class Comparer:
         """Compare on small parts, until one shows a difference. Returns the number of those with a compared value.
 
         They run in one process, because there are many of them. What they find is one entry of `tried`. In a part, a
-        group can be without any value, which the sample may never have: a row or a value that only one side has is
-        shown, and is not evidence. Neither are rounded numbers that differ in the last decimal, if both solutions
-        round.
+        group can be without any value, which the sample may never have: a value that only one side has is shown, and is
+        not evidence. Neither are rounded numbers that differ in the last decimal, if both solutions round.
         """
         compared, both_round = 0, all("round" in side.program.code for side in (self.first, self.second))
         for place, tables in enumerate(self.varied.parts):
@@ -592,7 +591,7 @@ class Comparer:
             compared += 1
             if both_round:
                 found.places[:] = [place for place in found.places if not is_rounded_otherwise(place)]
-            name = SMALL_PART if any(place.both and not place.keys for place in found.places) else FEW_ROWS
+            name = SMALL_PART if any(place.both for place in found.places) else FEW_ROWS
             if found.places and name not in (one.name for one in tried):
                 tried.append(TriedVariation(name, differences=self._for_user(found.places)))
             if found.places and name == SMALL_PART:

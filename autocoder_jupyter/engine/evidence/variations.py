@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
+from autocoder_jupyter.engine.evidence.units import Units
 from autocoder_jupyter.equality.tables import is_numbered
 
 ROWS = 1000
@@ -38,6 +39,9 @@ _FEW = 2
 
 _PAIRED, _COMPLETE = 8, 1.5
 """Columns of which two may identify a row together, and how many times as many pairs there may be as rows."""
+
+_EXAMINED = 50_000
+"""Rows of a large table in which units are looked for."""
 
 _MIXED = 400
 """Rows of a table whose columns are mixed."""
@@ -147,7 +151,8 @@ class _Varied:
     def __init__(self, base: Tables, name: str, profile: Profile, *, is_only: bool) -> None:
         self._base, self._name, self._profile = base, name, profile
         self._table = base[name]
-        self._count = len(self._table)
+        self._units = Units.of(self._table)
+        self._count = self._units.count
         self._of = "" if is_only else f" of {name}"
         self._in = "" if is_only else f" in {name}"
         self._random = np.random.default_rng(SEED)
@@ -157,13 +162,13 @@ class _Varied:
         count, of = self._count, self._of
         yield from self._shuffled()
         if count > 1:
-            half = np.sort(self._random.permutation(count)[: (count + 1) // 2])
-            yield self._with_rows(f"with half of the rows{of}", half)
+            yield self._with_units(f"with half of the rows{of}", self._some((count + 1) // 2))
         if count > _FEW:
-            two = np.sort(self._random.permutation(count)[:_FEW])
-            yield self._with_rows(f"with two rows{of}", two)
+            two = "two rows" if self._units.are_rows else "two groups of rows"
+            yield self._with_units(f"with {two}{of}", self._some(_FEW))
         if count > 4:
-            yield self._with_rows(f"with a stretch{of} left out", np.r_[0 : 2 * count // 5, 3 * count // 5 : count])
+            name = f"if a stretch{of} was left out" if self._units.is_stretch else f"with a stretch{of} left out"
+            yield self._with_units(name, np.r_[0 : 2 * count // 5, 3 * count // 5 : count])
         yield from self._doubled()
         yield from self._with_gaps()
         yield from self._alike()
@@ -176,19 +181,29 @@ class _Varied:
     def _with_rows(self, name: str, positions: Any, general: str = "") -> Variation:
         return Variation(name, with_rows(self._base, self._name, positions), general)
 
+    def _some(self, number: int) -> Any:
+        """Some of the units, in their order."""
+        chosen = np.sort(self._random.permutation(self._count)[:number])
+        return np.arange(number) + min(chosen[0], self._count - number) if self._units.is_stretch else chosen
+
+    def _with_units(self, name: str, chosen: Any) -> Variation:
+        return self._with_rows(name, self._units.rows(chosen))
+
     def _shuffled(self) -> Iterator[Variation]:
         order = self._random.permutation(self._count)
+        order = self._units.rows(order) if self._units.can_be_moved else self._random.permutation(len(self._table))
         name = f"if the rows{self._of} came in another order" if self._profile.is_ordered else ""
         yield self._with_rows(name or f"with shuffled rows{self._of}", order)
 
     def _doubled(self) -> Iterator[Variation]:
-        count = self._count
-        repeated = self._random.permutation(count)[: max(1, count // 5)]
+        count, head = len(self._table), self._units.head
+        repeated = head + self._random.permutation(count - head)[: max(1, count // 5)]
         rows = np.sort(np.concatenate([np.arange(count), repeated]))
         if self._profile.keys:
             name = f"if a key{self._of} came twice"
         else:
-            name = f"with doubled rows{self._of}" if self._profile.has_duplicates else f"if a row{self._of} came twice"
+            is_usual = self._profile.has_duplicates and self._units.are_rows
+            name = f"with doubled rows{self._of}" if is_usual else f"if a row{self._of} came twice"
         yield self._with_rows(name, rows)
 
     def _with_gaps(self) -> Iterator[Variation]:
@@ -199,27 +214,32 @@ class _Varied:
             (gaps, f"with more missing values{self._in}"),
             (others, f"if values{self._in} were missing"),
         ):
-            table = _with_holes(self._table, places, self._random, may_change=is_outside(name))
+            kept = self._units.head
+            places = [place for place in places if place not in self._units.columns or is_outside(name)]
+            table = _with_holes(self._table, places, self._random, may_change=is_outside(name), head=kept)
             if table is not None:
                 yield self._with(name, table)
 
     def _alike(self) -> Iterator[Variation]:
         """All values alike, except for keys: nothing varies, and all ranks are tied."""
-        keys = self._profile.keys | self._profile.pair
+        keys, head = self._profile.keys | self._profile.pair | self._units.columns, self._units.head
         places = [place for place in range(_width(self._table)) if place not in keys]
         frame = _as_frame(self._table)
         for place in places:
             column = frame.iloc[:, place]
-            present = np.flatnonzero(column.notna().to_numpy())
+            present = head + np.flatnonzero(column.iloc[head:].notna().to_numpy())
             if len(present):
-                frame.isetitem(place, column.iloc[np.full(len(column), present[0])].set_axis(column.index))
+                rows = np.r_[np.arange(head), np.full(len(column) - head, present[0])]
+                frame.isetitem(place, column.iloc[rows].set_axis(column.index))
         if self._count > 1 and places:
             yield self._with(f"with all values{self._in} alike", _like(self._table, frame))
 
     def _groups(self) -> Iterator[Variation]:
-        for column, value in _groups(self._table):
-            rows = np.flatnonzero((self._table[column] == value).to_numpy(dtype=bool, na_value=False))
-            if len(rows) > 1:  # one row of a column that never repeats says nothing
+        for column, value in _groups(self._table.iloc[self._units.head :]):
+            has_value = (self._table[column] == value).to_numpy(dtype=bool, na_value=False, copy=True)
+            has_value[: self._units.head] = True
+            rows = np.flatnonzero(has_value)
+            if len(rows) > 1 and self._units.keeps(has_value):  # one row of a column that never repeats says nothing
                 yield self._with_rows(f"with one {column} only{self._in}", rows, f"with one group only{self._in}")
 
     def _unmatched(self) -> Iterator[Variation]:
@@ -335,6 +355,12 @@ def _renewed(column: Any, copies: Any, has_other_words: bool = False) -> Any:
         if _is_text(column):
             texts = column.astype(object)
             later = (copies > 0) & column.notna().to_numpy()
+            if bool(column.dropna().str.fullmatch("[0-9]{1,15}").all()):  # a number with another ending is none
+                numbers = column[later].astype("int64")
+                texts[later] = _with_digits(
+                    numbers + (1 + column.dropna().astype("int64").max()) * copies[later], column
+                )
+                return texts.astype(dtype)
             new = _in_other_letters if has_other_words else "{}-{}".format
             texts[later] = [new(text, copy) for text, copy in zip(texts[later], copies[later], strict=True)]
             return texts.astype(dtype)
@@ -350,6 +376,13 @@ def _renewed(column: Any, copies: Any, has_other_words: bool = False) -> Any:
     except (TypeError, ValueError, OverflowError):  # a small dtype, or values without order
         return None
     return None
+
+
+def _with_digits(numbers: Any, column: Any) -> Any:
+    """Numbers as texts, with zeros in front if all texts of the column have the same length."""
+    lengths = column.dropna().str.len()
+    width = int(lengths.iloc[0]) if len(lengths) and lengths.nunique() == 1 else 1
+    return numbers.astype("str").str.zfill(width).to_numpy(dtype=object)
 
 
 def _in_other_letters(text: str, copy: int) -> str:
@@ -422,10 +455,13 @@ def trimmed_tables(tables: Mapping[str, Any]) -> Tables:
 
 
 def trimmed(table: Any) -> Any:
-    """A table with at most `ROWS` rows, evenly spaced."""
+    """A table with at most `ROWS` rows, evenly spaced. What belongs together stays together."""
     if len(table) <= ROWS:
         return table
-    return taken(table, np.unique(np.linspace(0, len(table) - 1, ROWS).astype(int)))
+    units = Units.of(table.iloc[:_EXAMINED])
+    if units.is_plain:
+        return taken(table, np.unique(np.linspace(0, len(table) - 1, ROWS).astype(int)))
+    return taken(table, units.evenly(ROWS))
 
 
 def taken(table: Any, positions: Any) -> Any:
@@ -484,12 +520,15 @@ def _has_duplicates(table: Any) -> bool:
         return False  # lists and dicts
 
 
-def _with_holes(table: Any, places: list[int], random: Any, *, may_change: bool, rows: Any = None) -> Any:
-    """The table with a tenth of the values missing in some columns; None if no dtype allows it."""
+def _with_holes(
+    table: Any, places: list[int], random: Any, *, may_change: bool, rows: Any = None, head: int = 0
+) -> Any:
+    """The table with a tenth of the values missing in some columns; None if no dtype allows it. A head stays."""
     frame, changed = _as_frame(table), False
     for place in places:
         column = frame.iloc[:, place].copy()
-        gaps = random.permutation(len(column))[: max(1, len(column) // 10)] if rows is None else rows
+        count = len(column) - head
+        gaps = head + random.permutation(count)[: max(1, count // 10)] if rows is None else rows
         dtype = column.dtype
         if dtype.kind in "iu" and not pd.api.types.is_extension_array_dtype(dtype) and may_change:
             column = column.astype("float64")
@@ -602,16 +641,24 @@ class VariedSample:
 
 
 def small_parts(tables: Mapping[str, Any], count: int) -> Iterator[Tables]:
-    """Random rows of the largest table, in their order, with the rows of other tables that match them."""
+    """Random rows of the largest table, in their order, with the rows of other tables that match them.
+
+    What belongs together stays together, and of a sequence a part is a stretch.
+    """
     base = trimmed_tables(tables)
     name = main_table(base)
     rows = len(base[name]) if name else 0
     if rows <= LEAST_PART_ROWS:
         return
-    random = np.random.default_rng(SEED)
+    random, units = np.random.default_rng(SEED), Units.of(base[name])
     for _ in range(count):
         size = int(random.integers(LEAST_PART_ROWS, min(MOST_PART_ROWS, rows - 1) + 1))
-        yield with_rows(base, name, np.sort(random.choice(rows, size, replace=False)))
+        number = -(-size * units.count // rows)
+        if units.is_stretch:
+            chosen = int(random.integers(0, units.count - number + 1)) + np.arange(number)
+        else:
+            chosen = np.sort(random.choice(units.count, number, replace=False))
+        yield with_rows(base, name, units.rows(chosen))
 
 
 def larger(tables: Mapping[str, Any], more_than: int = 0) -> Variation | None:
@@ -630,14 +677,18 @@ def larger(tables: Mapping[str, Any], more_than: int = 0) -> Variation | None:
     others = {
         column for other, one in base.items() if other != name and isinstance(one, pd.DataFrame) for column in one
     }
-    moved = {place for place, dtype in enumerate(table.dtypes) if dtype.kind == "M"} | profile.keys
-    whole = enlarged(table, times * len(table), moved)
+    units = Units.of(table)
+    moved = {place for place, dtype in enumerate(table.dtypes) if dtype.kind == "M"} | profile.keys | units.groups
+    whole = enlarged(taken(table, np.arange(units.head, len(table))), times * (len(table) - units.head), moved)
+    if units.head:
+        whole = pd.concat([table.iloc[: units.head], whole], ignore_index=True)
     if not whole.dtypes.equals(table.dtypes):
         return None
     is_new = profile.has_duplicates or any(
         not whole.iloc[len(table) :, at].isin(table.iloc[:, at]).all() for at in moved
     )
-    is_new = is_new and not any(table.columns[place] in others for place in profile.keys)
+    is_new = is_new and not any(table.columns[place] in others for place in profile.keys | units.groups)
+    is_new = is_new and (not units.is_stretch or Units.of(whole).is_stretch)
     what = "with many times as many rows" if times > LEAST_TIMES else "with three times as many rows"
     of = "" if len(base) == 1 else f" of {name}"
     words = f"{what}{of}" if is_new else f"if all rows{of} came {times} times"
