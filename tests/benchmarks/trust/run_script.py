@@ -31,6 +31,7 @@ LAYERS = (
     "second",
     "parts",
     "larger",
+    BEYOND := "beyond",
     CHANGES := "changes",
 )
 """What can speak against a function: a test that fails; the run on the sample; an output that says nothing; a loss of
@@ -74,9 +75,14 @@ class Outcome:
         return self.accepted and not self.seen_by
 
     @property
+    def is_said(self) -> bool:
+        """Whether something is said against the function, be it only of data beyond the profile of the sample."""
+        return self.is_doubted or BEYOND in self.seen_by
+
+    @property
     def is_doubted(self) -> bool:
         """Whether something is said against the function itself, and not only of its tests."""
-        return not self.accepted or bool(self.seen_by - {CHANGES})
+        return not self.accepted or bool(self.seen_by - {CHANGES, BEYOND})
 
 
 @dataclass(frozen=True)

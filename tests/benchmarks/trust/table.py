@@ -10,7 +10,11 @@ from typing import Literal, get_args
 from tests.benchmarks.trust.run_script import CHANGES, LAYERS, Outcome, ScriptedRun, Tests
 from tests.benchmarks.trust.task import Task
 
-Kind = Literal["right", "wrong", "pair", "against", "other", "cheat", "shared"]
+Kind = Literal["right", "wrong", "pair", "against", "other", "cheat", "shared", "later"]
+
+
+FAULTY: frozenset[Kind] = frozenset({"wrong", "cheat", "shared", "later"})
+"""The kinds of generations whose function is not right."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +25,8 @@ class Row:
         family: of the task.
         kind: `right`: a right function alone; `wrong`: a wrong one; `pair`: two right ones; `against`: a right one and
             a wrong second solution; `other`: a right one and another reading of the request; `cheat`: one that tries
-            to look right where it is tested; `shared`: a wrong one, whose mistake the second solution makes too.
+            to look right where it is tested; `shared`: a wrong one, whose mistake the second solution makes too;
+            `later`: one that is right on the sample and not on other data, beside a right second solution.
         label: of the solution.
         run_script: the generation.
     """
@@ -58,17 +63,19 @@ CHEATED: Sequence[tuple[Tests, bool]] = (("weak", False), ("weak", True), ("stro
 
 def rows_of(family: str, task: Task) -> Iterator[Row]:
     """All generations of a task."""
-    wrong = next(iter(task.wrong.values()))
     for label, right in (("right", task.right), ("same", task.same)):
         for tests in get_args(Tests):
             yield Row(family, "right", label, ScriptedRun(task, right, tests))
     yield Row(family, "pair", "right, same", ScriptedRun(task, task.right, "strong", task.same))
     yield Row(family, "pair", "same, right", ScriptedRun(task, task.same, "strong", task.right))
-    yield Row(family, "against", "right, wrong", ScriptedRun(task, task.right, "strong", wrong))
+    for wrong in list(task.wrong.values())[:1]:
+        yield Row(family, "against", "right, wrong", ScriptedRun(task, task.right, "strong", wrong))
     for line, change in task.other.items():
         yield Row(family, "other", line, ScriptedRun(task, task.right, "strong", change, line))
     for label in task.shared:
         yield Row(family, "shared", label, ScriptedRun(task, task.wrong[label], "weak", task.wrong[label]))
+    for label, change in task.later.items():
+        yield Row(family, "later", label, ScriptedRun(task, change, "weak", task.same))
     for label, change in task.cheats.items():
         for tests, with_second in CHEATED:
             yield Row(family, "cheat", label, ScriptedRun(task, change, tests, task.same if with_second else None))
@@ -104,7 +111,7 @@ def _of(done: Sequence[tuple[Row, Outcome]], kind: Kind) -> list[tuple[Row, Outc
 
 
 def _accepted(done: Sequence[tuple[Row, Outcome]]) -> Iterator[str]:
-    right = [outcome for row, outcome in done if row.kind not in ("wrong", "cheat", "shared")]
+    right = [outcome for row, outcome in done if row.kind not in FAULTY]
     yield f"right functions accepted         {_share(sum(outcome.accepted for outcome in right), len(right))}"
     for kind, words, count in (
         ("against", "kept beside a wrong second      ", lambda outcome: outcome.accepted),
@@ -122,7 +129,7 @@ def _seen(done: Sequence[tuple[Row, Outcome]]) -> Iterator[str]:
     leave out changes.
     """
     yield f"{'seen by':34}{''.join(f'{layer:>10}' for layer in LAYERS)}  doubted / marked"
-    for kind in ("wrong", "right", "pair", "cheat", "shared"):
+    for kind in ("wrong", "right", "pair", "cheat", "shared", "later"):
         for setting in SETTINGS:
             found = [outcome for row, outcome in _of(done, kind) if row.setting == setting]
             if found:
@@ -164,9 +171,11 @@ def _missed(done: Sequence[tuple[Row, Outcome]]) -> Iterator[str]:
             yield f"green and wrong ({tests} tests, second {'on' if with_second else 'off'}): {where}"
         elif row.kind == "shared" and not outcome.is_doubted:
             yield f"a shared mistake that is not said: {where}"
+        elif row.kind == "later" and not outcome.is_said:
+            yield f"wrong on later data, and not said: {where}"
         elif row.kind == "cheat" and outcome.is_plainly_green:
             yield f"a cheat that is green ({tests} tests, second {'on' if with_second else 'off'}): {where}"
-        elif row.kind not in ("wrong", "cheat", "shared") and not outcome.accepted:
+        elif row.kind not in FAULTY and not outcome.accepted:
             yield f"right and refused: {where}: {outcome.error or sorted(outcome.seen_by)}"
         elif row.kind in ("right", "pair") and outcome.is_doubted:
             yield f"false alarm of {', '.join(sorted(outcome.seen_by - {CHANGES}))}: {where}"

@@ -35,10 +35,11 @@ class Task(TaskWords):
         assumptions: how the right function reads what the request leaves open.
         right: the right function.
         same: a right function in another style, as another person would write it.
-        wrong: natural mistakes, by a short description.
         small: makes small tables for the tests, as source.
         weak: tests that a careless tester writes, by the sentence that they check. They use the tables of `small`.
         strong: the tests that a careful tester would add.
+        wrong: natural mistakes, by a short description.
+        later: functions that are right on the sample, and wrong on the edge.
         other: other readings of the request, by a line that could stand in it.
         cheats: functions that try to look right where they are tested, by where they are wrong.
         shared: the mistakes that the second solution and the tests may share.
@@ -49,10 +50,11 @@ class Task(TaskWords):
     assumptions: tuple[str, ...]
     right: str
     same: str
-    wrong: Mapping[str, Change]
     small: str
     weak: Mapping[str, str]
-    strong: Mapping[str, str]
+    strong: Mapping[str, str] = field(default_factory=dict)
+    wrong: Mapping[str, Change] = field(default_factory=dict)
+    later: Mapping[str, Change] = field(default_factory=dict)
     other: Mapping[str, Change] = field(default_factory=dict)
     cheats: Mapping[str, Change] = field(default_factory=dict)
     shared: tuple[str, ...] = ()

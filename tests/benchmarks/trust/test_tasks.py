@@ -48,11 +48,15 @@ def test_the_right_solutions_are_right_the_wrong_ones_are_not_and_the_tests_know
         assert {name: str(dtype) for name, dtype in given.dtypes.items()} == dict(task.returns)
     assert shows_on(task, task.same) == ()
     assert {label for label, change in {**task.wrong, **task.other}.items() if not shows_on(task, change)} == set()
+    assert {label: shows_on(task, change) for label, change in task.later.items()} == dict.fromkeys(
+        task.later, ("edge",)
+    )
     assert not is_right(task, ValueError(), task.sample())
     all_tests = {**task.weak, **task.strong}
     for change in (task.right, task.same):
         assert passes(task, change, task.tests_of_types)
         assert passes(task, change, all_tests)
+    assert all(passes(task, change, task.weak) for change in task.later.values())
     noticed = [label for label, change in task.wrong.items() if not passes(task, change, all_tests)]
     assert len(noticed) >= len(task.wrong) - 1
 
