@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from autocoder_jupyter.display.outputs import column_texts
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.run.of_report import verified_run
+from autocoder_jupyter.types.evidence import BEYOND
 from autocoder_jupyter.types.interface import table_names
 from autocoder_jupyter.view.amounts import counted, spending
 from autocoder_jupyter.view.document import (
@@ -149,7 +150,8 @@ def opinion_blocks(
 def _compared(name: str, opinion: SecondOpinion) -> Iterator[Block]:
     if opinion.state in ("agree", "not compared"):
         yield line(Span("✓", "good") if opinion.state == "agree" else Span("–", "quiet"), _agrees(opinion))
-        yield from lines(map(_sentence, opinion.differences[:MOST_DIFFERENCES]), "muted")
+        told = (one for one in opinion.differences[:MOST_DIFFERENCES] if not one.on.startswith(BEYOND))
+        yield from lines([*map(_sentence, told), _beyond(opinion)], "muted")
         yield from _readings(name, opinion)
         return
     yield from question_blocks(name, opinion, None)
@@ -196,6 +198,14 @@ def _agrees(opinion: SecondOpinion) -> str:
         return "There is a second solution, but none of its outputs could be compared."
     same = clipped(" and ".join(opinion.compared), SENTENCE_CHARACTERS)
     return f"Not all outputs were compared. A second solution gives the same {same} {inputs}."
+
+
+def _beyond(opinion: SecondOpinion) -> str:
+    """On which data that the sample has none of they differ; "" if on none. How they differ stands in *Evidence*."""
+    names = [on.removeprefix(BEYOND) for on in opinion.differs_on if on.startswith(BEYOND)]
+    more = f" and {len(names) - MOST_DIFFERENCES} more" if len(names) > MOST_DIFFERENCES else ""
+    told = clipped(", ".join(names[:MOST_DIFFERENCES]), SENTENCE_CHARACTERS)
+    return f"Beyond the profile of the sample, it differs {told}{more} (see Evidence)." if names else ""
 
 
 def _read(opinion: SecondOpinion, number: int) -> str:

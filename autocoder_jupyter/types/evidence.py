@@ -387,6 +387,9 @@ BLIND = "blind::"
 OWN_EXAMPLE, OWN_TEST = "your example", "your test"
 """The beginnings of the names of what the user gave."""
 
+BEYOND = "beyond the profile, "
+"""The beginning of the names of variations that the profile of the sample does not have, and later data may."""
+
 THE_SAMPLE = "the sample"
 """The name of the sample among the inputs of a comparison."""
 

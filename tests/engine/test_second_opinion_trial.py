@@ -215,13 +215,13 @@ def test_variations_keep_every_dtype_and_are_the_same_each_time() -> None:
     once, again = by_name(x=frame), by_name(x=frame)
     assert list(once) == list(again) and len(once) >= 7
     for name, variation in once.items():
-        changed = ["i"] if name == "if values were missing" else []
+        changed = ["i"] if name == "beyond the profile, with missing values" else []
         kept = frame.drop(columns=changed)
         assert variation.tables["x"].drop(columns=changed).dtypes.equals(kept.dtypes), name
         pd.testing.assert_frame_equal(variation.tables["x"], again[name].tables["x"])
-    assert once["if values were missing"].tables["x"].drop(columns=["b"]).isna().any().all()
+    assert once["beyond the profile, with missing values"].tables["x"].drop(columns=["b"]).isna().any().all()
     assert once["with one s only"].tables["x"]["s"].nunique() == 1
-    assert len(once["if a stretch was left out"].tables["x"]) == 40
+    assert len(once["beyond the profile, with a stretch left out"].tables["x"]) == 40
 
 
 def test_variations_of_large_tables_are_small_and_of_empty_ones_none() -> None:
@@ -235,7 +235,8 @@ KEYED = pd.DataFrame({"id": range(20), "shop": ["a", "b"] * 10, "price": np.aran
 
 def test_a_variation_that_the_data_rule_out_says_if_and_comes_last() -> None:
     names = list(by_name(x=KEYED))
-    outside = ["if the rows came in another order", "if a key came twice", "if values were missing"]
+    beyond = ("with a key that comes twice", "with missing values")
+    outside = ["if the rows came in another order", *(f"beyond the profile, {name}" for name in beyond)]
     assert names[-3:] == outside and not any(name.startswith("if ") for name in names[:-3])
     free = pd.DataFrame({"shop": ["a", "b", "a", None], "price": [1.5, None, 2.5, 1.5]})
     names = list(by_name(x=pd.concat([free] * 3, ignore_index=True)))
@@ -520,7 +521,7 @@ def test_where_values_are_withheld_no_key_value_or_message_is_told() -> None:
             TriedVariation(
                 "with one Ada only", "with one group only", (FoundPlace(where="Ada.b", first="", second=""),)
             ),
-            TriedVariation("if values were missing", failed="the second solution fails there"),
+            TriedVariation("beyond the profile, with missing values", failed="the second solution fails there"),
         ),
         ended="the second solution was stopped (OutOfMemory: Ada)",
     )

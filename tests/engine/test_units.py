@@ -112,7 +112,7 @@ def test_of_a_sequence_without_gaps_a_part_is_a_stretch(count: int) -> None:
     assert len(found) > 40
     for part in found:
         assert (part["hour"].diff().dropna() == pd.Timedelta(hours=1)).all()
-    assert "if a stretch was left out" in {one.name for one in variations({"x": hours()})}
+    assert "beyond the profile, with a stretch left out" in {one.name for one in variations({"x": hours()})}
 
 
 def test_months_are_a_sequence_without_gaps_and_days_by_chance_are_none() -> None:

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 from pydantic import AfterValidator, BaseModel, Field
 
+from autocoder_jupyter.engine.evidence.beyond import finds_columns_by_place
 from autocoder_jupyter.engine.evidence.code_numbers import largest_number
 from autocoder_jupyter.engine.evidence.second_writer import (
     ColumnNames,
@@ -112,6 +113,9 @@ def compared_outputs(first: Mapping[str, Any], second: Mapping[str, Any], pairs:
     """Compare outputs."""
     all_found = Compared()
     for one, other in pairs:
+        if _are_identical(first[one], second[other]):  # the usual case, in a tenth of the time
+            all_found.outputs.append(one)
+            continue
         found = compare(first[one], second[other], INDEPENDENT, name=one, sides=SIDES)
         all_found.places.extend(_place(one, difference) for difference in found.differences)
         all_found.not_compared.extend((_where(one, note.path), note.why) for note in found.not_compared)
@@ -120,6 +124,13 @@ def compared_outputs(first: Mapping[str, Any], second: Mapping[str, Any], pairs:
             all_found.not_compared.append((one, BOTH_EMPTY))
     del all_found.places[MOST_PLACES:]
     return all_found
+
+
+def _are_identical(one: Any, other: Any) -> bool:
+    """Whether two tables that are not empty are the same."""
+    if type(one) is not type(other) or not isinstance(one, pd.DataFrame | pd.Series) or not one.size:
+        return False
+    return bool(one.equals(other))
 
 
 def is_rounded_otherwise(place: OutputPlace) -> bool:
@@ -549,6 +560,7 @@ class Comparer:
                 more_than = largest_number(self.first.program.code, self.second.program.code)
                 if (large := self.varied.larger(more_than)) is not None:
                     tried.extend(self._tried(large, limit))
+                tried.extend(self._beyond(limit))
         except Exception as error:  # what was found stays
             ended = _why(error)
         return replace(outcome, tried=tuple(tried), parts=parts, ended=self._clean(ended), smallest=self._small())
@@ -598,6 +610,14 @@ class Comparer:
                 self._differing.append((name, tables, found.places))
                 break
         return compared
+
+    def _beyond(self, limit: TimeLimit) -> Iterator[TriedVariation]:
+        """What was found beyond the profile of the sample. Where the second solution fails, there is nothing to say."""
+        by_place = any(finds_columns_by_place(side.program.code) for side in (self.first, self.second))
+        varied = self.varied.beyond(by_place=by_place)
+        self._get_ready([variation.tables for variation in varied], limit)
+        for variation in varied:
+            yield from (one for one in self._tried(variation, limit) if not one.failed)
 
     def _get_ready(self, many: Sequence[Tables], limit: TimeLimit) -> None:
         """Get the answers of both sides that are compared next."""

@@ -52,7 +52,7 @@ from autocoder_jupyter.redaction.messages import Redaction
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.run.events import OpinionGiven
 from autocoder_jupyter.types import STOPPED, Difference, OutputSpec, Reading, SecondOpinion, TestFailure
-from autocoder_jupyter.types.evidence import MORE_TIME, THE_SAMPLE, TIME_IS_UP
+from autocoder_jupyter.types.evidence import BEYOND, MORE_TIME, THE_SAMPLE, TIME_IS_UP
 
 # Findings that may be shown
 #
@@ -90,7 +90,7 @@ class Findings:
     def differences(self) -> tuple[Difference, ...]:
         """The differences on the sample, single values first; then those on variations. Each place appears once.
 
-        Those on variations outside of the data's profile are last.
+        Those on variations outside of the data's profile are last; each beyond it has one.
         """
         found = sorted(self._all(), key=lambda found: (bool(found.on), is_outside(found.on), "." in found.where))
         return tuple(found)[:MOST_DIFFERENCES]
@@ -127,8 +127,9 @@ class Findings:
         yield from (self._shown(place, "") for place in self.outcome.sample)
         for tried in self.outcome.tried:
             new = [place for place in tried.differences if place.where not in seen]
-            yield from (self._shown(place, self._on(tried)) for place in new)
-            seen.update(place.where for place in new)
+            is_beyond = tried.name.startswith(BEYOND)
+            yield from (self._shown(place, self._on(tried)) for place in (new[:1] if is_beyond else new))
+            seen.update(place.where for place in new if not is_beyond)
 
     def _shown(self, place: FoundPlace, on: str) -> Difference:
         mask = self.redaction.masked if self.redaction.shows_values else lambda text: ""

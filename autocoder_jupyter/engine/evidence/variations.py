@@ -1,25 +1,27 @@
 """Variations of a sample: the same columns, other rows. The seed is fixed, so they are reproducible.
 
 A variation keeps what is true of every row of the sample: which columns are never missing or never repeat, and the
-order of its rows. One that does not keep it is *outside*: its name begins with "if", and a difference on it is shown,
-but is not evidence against the function.
+order of its rows. One that does not keep it is *outside*: a difference on it is shown, but is not evidence against the
+function. Its name begins with `BEYOND` if later data may well be so, and otherwise with "if".
 """
 
 from __future__ import annotations
 
-import functools
 import string
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache, partial
 from itertools import combinations
 from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 
+from autocoder_jupyter.engine.evidence import beyond
 from autocoder_jupyter.engine.evidence.units import Units
 from autocoder_jupyter.equality.tables import is_numbered
+from autocoder_jupyter.types.evidence import BEYOND
 
 ROWS = 1000
 """The maximum number of rows of a table from which variations are made."""
@@ -56,7 +58,7 @@ class Variation:
     """One variation.
 
     Args:
-        name: what it is, such as "with half of the rows", or "if a key came twice" if it is outside.
+        name: what it is, such as "with half of the rows".
         general: the same without the name of a column; "" if `name` has none.
         has_new_texts: whether it has synthetic texts. A function may read them, such as the lines of a log, and rightly
             refuse those, so an error there is not evidence.
@@ -77,7 +79,7 @@ class Variation:
 
 def is_outside(name: str) -> bool:
     """Whether the variation with this name has rows that the sample never has."""
-    return name.startswith("if ")
+    return name.startswith(("if ", BEYOND))
 
 
 @dataclass(frozen=True)
@@ -167,7 +169,7 @@ class _Varied:
             two = "two rows" if self._units.are_rows else "two groups of rows"
             yield self._with_units(f"with {two}{of}", self._some(_FEW))
         if count > 4:
-            name = f"if a stretch{of} was left out" if self._units.is_stretch else f"with a stretch{of} left out"
+            name = f"{BEYOND if self._units.is_stretch else ''}with a stretch{of} left out"
             yield self._with_units(name, np.r_[0 : 2 * count // 5, 3 * count // 5 : count])
         yield from self._doubled()
         yield from self._with_gaps()
@@ -200,11 +202,21 @@ class _Varied:
         repeated = head + self._random.permutation(count - head)[: max(1, count // 5)]
         rows = np.sort(np.concatenate([np.arange(count), repeated]))
         if self._profile.keys:
-            name = f"if a key{self._of} came twice"
-        else:
-            is_usual = self._profile.has_duplicates and self._units.are_rows
-            name = f"with doubled rows{self._of}" if is_usual else f"if a row{self._of} came twice"
+            yield self._with(f"{BEYOND}with a key{self._of} that comes twice", self._with_keys_twice(rows))
+            return
+        is_usual = self._profile.has_duplicates and self._units.are_rows
+        name = f"with doubled rows{self._of}" if is_usual else f"{BEYOND}with a row{self._of} that comes twice"
         yield self._with_rows(name, rows)
+
+    def _with_keys_twice(self, rows: Any) -> Any:
+        """The table with some keys twice; the second row of each has the other values of the row before."""
+        frame = _as_frame(taken(self._table, rows))
+        others = np.where(np.r_[False, rows[1:] == rows[:-1]], np.maximum(rows - 1, 0), rows)
+        for place in range(frame.shape[1]):
+            if place not in self._profile.keys:
+                values = _as_frame(self._table).iloc[:, place].iloc[others]
+                frame.isetitem(place, values.set_axis(frame.index))
+        return _like(self._table, frame)
 
     def _with_gaps(self) -> Iterator[Variation]:
         """More missing values where some are missing, and then in the other columns, whole numbers among them."""
@@ -212,7 +224,7 @@ class _Varied:
         others = [place for place in range(_width(self._table)) if place not in self._profile.gaps]
         for places, name in (
             (gaps, f"with more missing values{self._in}"),
-            (others, f"if values{self._in} were missing"),
+            (others, f"{BEYOND}with missing values{self._in}"),
         ):
             kept = self._units.head
             places = [place for place in places if place not in self._units.columns or is_outside(name)]
@@ -390,7 +402,7 @@ def _in_other_letters(text: str, copy: int) -> str:
     return text.translate(_other_letters(int(copy) % 25 + 1))
 
 
-@functools.cache
+@cache
 def _other_letters(step: int) -> dict[int, str]:
     alphabets = (string.ascii_lowercase, string.ascii_uppercase)
     return {ord(old): letters[(place + step) % 26] for letters in alphabets for place, old in enumerate(letters)}
@@ -628,6 +640,12 @@ class VariedSample:
         """Its small parts, `count` of them."""
         return self._once("parts", lambda: tuple(small_parts(self.tables, self.count)))
 
+    def beyond(self, *, by_place: bool) -> tuple[Variation, ...]:
+        """Variations beyond the profile, of a few rows; see `beyond.beyond`."""
+        base = self.trimmed
+        made = partial(beyond.beyond, by_place=by_place)
+        return self._once(f"beyond, {by_place}", lambda: tuple(Variation(*one) for one in made(few_rows(base))))
+
     def larger(self, more_than: int) -> Variation | None:
         """The sample with its largest table several times as large; None if that cannot be made."""
         return self._once(f"larger, {more_than}", lambda: larger(self.tables, more_than))
@@ -638,6 +656,14 @@ class VariedSample:
                 self._made[name] = make()
             made: T = self._made[name]
             return made
+
+
+def few_rows(base: Tables) -> Tables:
+    """At most `beyond.ROWS` rows of the largest table, with the rows of other tables that match them."""
+    name = main_table(base)
+    if not name or len(base[name]) <= beyond.ROWS:
+        return base
+    return with_rows(base, name, Units.of(base[name]).evenly(beyond.ROWS))
 
 
 def small_parts(tables: Mapping[str, Any], count: int) -> Iterator[Tables]:

@@ -12,6 +12,7 @@ from autocoder_jupyter.engine.evidence.comparison import SMALL_PART
 from autocoder_jupyter.engine.evidence.examiner import NO_TEST_COVERS
 from autocoder_jupyter.run.events import Event, EvidenceGathered
 from autocoder_jupyter.types import Report
+from autocoder_jupyter.types.evidence import BEYOND
 from tests.benchmarks.trust.task import Change, Task
 from tests.benchmarks.trust.words import words
 from tests.runner import Runner
@@ -31,14 +32,14 @@ LAYERS = (
     "second",
     "parts",
     "larger",
-    BEYOND := "beyond",
+    MARKED := "beyond",
     CHANGES := "changes",
 )
 """What can speak against a function: a test that fails; the run on the sample; an output that says nothing; a loss of
 which nothing speaks; a further test that fails; a change of the data that matters; a dependence on the clock, chance or
 the process; the second solution on the sample and its variations, on small parts, and on the sample several times as
-large. The last one speaks of the tests and not of the function: they notice too few changes, there is none to notice,
-or a condition takes a branch that no test covers."""
+large; and on data beyond the profile, which is a mark and no doubt. The last one speaks of the tests and not of the
+function: they notice too few changes, there is none to notice, or a condition takes a branch that no test covers."""
 
 OUTSIDE = "if "
 """The start of the words for a variation that the data do not allow. A difference there is no evidence."""
@@ -77,12 +78,12 @@ class Outcome:
     @property
     def is_said(self) -> bool:
         """Whether something is said against the function, be it only of data beyond the profile of the sample."""
-        return self.is_doubted or BEYOND in self.seen_by
+        return self.is_doubted or MARKED in self.seen_by
 
     @property
     def is_doubted(self) -> bool:
         """Whether something is said against the function itself, and not only of its tests."""
-        return not self.accepted or bool(self.seen_by - {CHANGES, BEYOND})
+        return not self.accepted or bool(self.seen_by - {CHANGES, MARKED})
 
 
 @dataclass(frozen=True)
@@ -160,7 +161,8 @@ def layers(report: Report) -> set[str]:
     broken = strength.broken if strength is not None else ()
     untested = any(NO_TEST_COVERS in one.said for one in broken)
     agrees = opinion is not None and opinion.state == "agree"
-    differs_on = [on for on in opinion.differs_on if not on.startswith(OUTSIDE)] if opinion is not None else []
+    everywhere = opinion.differs_on if opinion is not None else ()
+    differs_on = [on for on in everywhere if not on.startswith((OUTSIDE, BEYOND))]
     found = {
         "tests": any(test.outcome != "passed" for test in evidence.tests),
         "run": any(not check.passed for check in evidence.checks),
@@ -173,5 +175,6 @@ def layers(report: Report) -> set[str]:
         "second": any(on != SMALL_PART and LARGER not in on for on in differs_on),
         "parts": SMALL_PART in differs_on,
         "larger": any(LARGER in on for on in differs_on),
+        MARKED: any(on.startswith(BEYOND) for on in everywhere),
     }
     return {layer for layer, spoke in found.items() if spoke}

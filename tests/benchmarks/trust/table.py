@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Literal, get_args
 
-from tests.benchmarks.trust.run_script import CHANGES, LAYERS, Outcome, ScriptedRun, Tests
+from tests.benchmarks.trust.run_script import CHANGES, LAYERS, MARKED, Outcome, ScriptedRun, Tests
 from tests.benchmarks.trust.task import Task
 
 Kind = Literal["right", "wrong", "pair", "against", "other", "cheat", "shared", "later"]
@@ -115,6 +115,7 @@ def _accepted(done: Sequence[tuple[Row, Outcome]]) -> Iterator[str]:
     yield f"right functions accepted         {_share(sum(outcome.accepted for outcome in right), len(right))}"
     for kind, words, count in (
         ("against", "kept beside a wrong second      ", lambda outcome: outcome.accepted),
+        ("later", "wrong on later data, and said   ", lambda outcome: outcome.is_said),
         ("other", "another reading is shown        ", lambda outcome: "second" in outcome.seen_by or outcome.readings),
     ):
         found = [outcome for row, outcome in done if row.kind == kind]
@@ -178,8 +179,8 @@ def _missed(done: Sequence[tuple[Row, Outcome]]) -> Iterator[str]:
         elif row.kind not in FAULTY and not outcome.accepted:
             yield f"right and refused: {where}: {outcome.error or sorted(outcome.seen_by)}"
         elif row.kind in ("right", "pair") and outcome.is_doubted:
-            yield f"false alarm of {', '.join(sorted(outcome.seen_by - {CHANGES}))}: {where}"
-        elif row.kind in ("right", "pair") and row.setting[0] == "strong" and outcome.seen_by:
+            yield f"false alarm of {', '.join(sorted(outcome.seen_by - {CHANGES, MARKED}))}: {where}"
+        elif row.kind in ("right", "pair") and row.setting[0] == "strong" and CHANGES in outcome.seen_by:
             yield f"right, and its careful tests leave out changes: {where}"
         elif row.kind == "other" and not (outcome.readings or "second" in outcome.seen_by):
             yield f"another reading is not shown: {where}"

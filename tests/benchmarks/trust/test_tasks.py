@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import types
+from collections.abc import Mapping
 
 import pytest
 
@@ -17,7 +18,7 @@ from tests.benchmarks.trust.tasks import FAMILIES
 TASKS = [pytest.param(task, id=task.name.replace(" ", "-")) for tasks in FAMILIES.values() for task in tasks]
 
 
-def passes(task: Task, change: Change, tests: dict[str, str]) -> bool:
+def passes(task: Task, change: Change, tests: Mapping[str, str]) -> bool:
     """Whether a solution passes tests, here."""
     module = types.ModuleType("solution")
     module.run = task.function(change)  # type: ignore[attr-defined]
