@@ -8,7 +8,7 @@ get the same new values, so that a join still finds its matches.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -51,6 +51,8 @@ def beyond(base: Mapping[str, Any], *, by_place: bool = False) -> Iterator[tuple
         by_place: whether the columns are also put in another order.
     """
     shared = _shared(base)
+    if any(Units.of(table).head for table in base.values()):
+        return
     makers: list[tuple[str, Callable[[Mapping[str, Any], frozenset[str]], Tables | None]]] = [
         ("with numbers a million times as large", _large_numbers),
         ("with ids beyond 2**53", _large_ids),
@@ -79,20 +81,27 @@ def _shared(tables: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(name for name in names if names.count(name) > 1)
 
 
-def _changed(tables: Mapping[str, Any], change: Callable[[str, Any, Any], Any], *, once: bool = False) -> Tables | None:
-    """The tables with some columns replaced by `change(name of the table, label, column)`; None if none was."""
+def _as_frame(table: Any) -> Any:
+    return table.to_frame() if isinstance(table, pd.Series) else table.copy()
+
+
+def _like(table: Any, frame: Any) -> Any:
+    return frame.iloc[:, 0].rename(table.name) if isinstance(table, pd.Series) else frame
+
+
+def _changed(tables: Mapping[str, Any], change: Callable[[Any, Any], Any]) -> Tables | None:
+    """The tables with some columns replaced by `change(label, column)`; None if none was."""
     made: Tables = {}
     for name, table in tables.items():
-        frame = table.to_frame() if isinstance(table, pd.Series) else table.copy()
-        head = Units.of(table).head
+        frame = _as_frame(table)
         for place in range(frame.shape[1]):
             column = frame.iloc[:, place]
-            new = None if head or (once and made) else change(name, frame.columns[place], column)
+            new = change(frame.columns[place], column)
             if new is not None and new.dtype == column.dtype and not new.equals(column):
                 frame.isetitem(place, new)
                 made[name] = frame
         if name in made:
-            made[name] = frame.iloc[:, 0].rename(table.name) if isinstance(table, pd.Series) else frame
+            made[name] = _like(table, frame)
     return {**tables, **made} if made else None
 
 
@@ -107,7 +116,7 @@ def _is_numbering(column: Any) -> bool:
 def _large_numbers(tables: Mapping[str, Any], shared: frozenset[str]) -> Tables | None:
     """Amounts a million times as large, or a thousand times if that is too large: no ids, years, shares and flags."""
 
-    def change(_name: str, label: Any, column: Any) -> Any:
+    def change(label: Any, column: Any) -> Any:
         if str(label) in shared or column.dtype.kind not in "iuf" or _is_numbering(column):
             return None
         values = column.to_numpy(dtype="float64", na_value=np.nan)
@@ -132,7 +141,7 @@ def _large_ids(tables: Mapping[str, Any], shared: frozenset[str]) -> Tables | No
     frames = [table for table in tables.values() if isinstance(table, pd.DataFrame)]
     mixed = {str(name) for table in frames for name, dtype in table.dtypes.items() if dtype not in ("int64", "Int64")}
 
-    def change(_name: str, label: Any, column: Any) -> Any:
+    def change(label: Any, column: Any) -> Any:
         if column.dtype not in ("int64", "Int64") or not (str(label) in shared or _is_numbering(column)):
             return None
         is_far = column.min() < 0 or column.max() > 10**9 or _are_years(column)
@@ -150,7 +159,7 @@ def _codes(tables: Mapping[str, Any], shared: frozenset[str], *, more: bool) -> 
             numbers = _numbers_of_codes(column) if label in shared or column.dtype.kind not in "iu" else None
             if numbers is not None:
                 found.setdefault(label if label in shared else f"{name}.{place}", []).append((name, place, numbers))
-    made = {name: table.to_frame() if isinstance(table, pd.Series) else table.copy() for name, table in tables.items()}
+    made = {name: _as_frame(table) for name, table in tables.items()}
     is_made = False
     for columns in found.values():
         values = np.unique(np.concatenate([numbers for *_, numbers in columns]))
@@ -166,14 +175,11 @@ def _codes(tables: Mapping[str, Any], shared: frozenset[str], *, more: bool) -> 
             is_made = True
     if not is_made:
         return None
-    return {
-        name: made[name].iloc[:, 0].rename(table.name) if isinstance(table, pd.Series) else made[name]
-        for name, table in tables.items()
-    }
+    return {name: _like(table, made[name]) for name, table in tables.items()}
 
 
 def _columns(table: Any) -> Iterator[Any]:
-    frame = table.to_frame() if isinstance(table, pd.Series) else table
+    frame = _as_frame(table)
     yield from (frame.iloc[:, place] for place in range(frame.shape[1]))
 
 
@@ -225,7 +231,7 @@ def _is_group(column: Any) -> bool:
 def _new_groups(tables: Mapping[str, Any], shared: frozenset[str]) -> Tables | None:
     """A third of the rows in groups that the sample has not, one of each."""
 
-    def change(_name: str, label: Any, column: Any) -> Any:
+    def change(label: Any, column: Any) -> Any:
         if str(label) in shared or not _is_group(column):
             return None
         rows = np.arange(len(column)) % 3 == 2
@@ -237,7 +243,7 @@ def _new_groups(tables: Mapping[str, Any], shared: frozenset[str]) -> Tables | N
 def _blanks(tables: Mapping[str, Any], shared: frozenset[str]) -> Tables | None:
     """Blanks around some texts that name groups."""
 
-    def change(_name: str, label: Any, column: Any) -> Any:
+    def change(label: Any, column: Any) -> Any:
         if str(label) in shared or not _is_group(column):
             return None
         rows = np.arange(len(column)) % 5 == 3
@@ -246,21 +252,14 @@ def _blanks(tables: Mapping[str, Any], shared: frozenset[str]) -> Tables | None:
     return _changed(tables, change)
 
 
-def _unused_categories(tables: Mapping[str, Any], shared: frozenset[str]) -> Tables | None:
-    def change(_name: str, _label: Any, column: Any) -> Any:
-        if not isinstance(column.dtype, pd.CategoricalDtype) or not _is_text(column.cat.categories.to_series()):
-            return None
-        return column.cat.add_categories([f"{column.cat.categories[-1]}2"])
-
+def _unused_categories(tables: Mapping[str, Any], _shared: frozenset[str]) -> Tables | None:
     made: Tables = {}
     for name, table in tables.items():
-        if isinstance(table, pd.DataFrame):
-            new = {place: change(name, "", table.iloc[:, place]) for place in range(table.shape[1])}
-            frame = table.copy()
-            for place, column in new.items():
-                if column is not None:
-                    frame.isetitem(place, column)
-                    made[name] = frame
+        frame = _as_frame(table)
+        for place, dtype in enumerate(frame.dtypes):
+            if isinstance(dtype, pd.CategoricalDtype) and _is_text(dtype.categories.to_series()):
+                frame.isetitem(place, frame.iloc[:, place].cat.add_categories([f"{dtype.categories[-1]}2"]))
+                made[name] = _like(table, frame)
     return {**tables, **made} if made else None
 
 
@@ -297,7 +296,7 @@ def _has(first: Any, last: Any, name: str) -> bool:
 
 
 def _by_weeks(tables: Mapping[str, Any], weeks: int) -> Tables | None:
-    def change(_name: str, _label: Any, column: Any) -> Any:
+    def change(_label: Any, column: Any) -> Any:
         if column.dtype.kind != "M":
             return None
         zone = column.dt.tz
@@ -317,7 +316,7 @@ def _across_clock_change(tables: Mapping[str, Any], shared: frozenset[str]) -> T
         return None
     zone = times[0].dt.tz
     hours = pd.date_range("2024-01-01", "2024-12-31", freq="h", tz="UTC").tz_convert(zone)
-    offsets = np.array([hour.utcoffset().total_seconds() for hour in hours[::12]])
+    offsets = np.array([hour.utcoffset() / pd.Timedelta(hours=1) for hour in hours[::12]])
     changes = np.flatnonzero(np.diff(offsets) > 0)
     if not len(changes):
         return None
@@ -338,5 +337,5 @@ def _other_columns(tables: Mapping[str, Any], shared: frozenset[str]) -> Tables 
     return {**tables, **made} if made else None
 
 
-def _has_own_names(columns: Sequence[Any]) -> bool:
+def _has_own_names(columns: Any) -> bool:
     return all(isinstance(name, str) and not name.startswith("Unnamed") for name in columns)

@@ -20,6 +20,7 @@ from tests.benchmarks.trust.tasks import (
     shapes,
     shared,
     texts,
+    torn,
 )
 
 BEFORE: Mapping[str, tuple[Task, ...]] = {
@@ -41,6 +42,7 @@ AFTER: Mapping[str, tuple[Task, ...]] = {
     "checks": checks.TASKS,
     "shared": shared.TASKS,
     "later": later.TASKS,
+    "torn": torn.TASKS,
 }
 """The families that were kept back until then: nothing in the loop was made with them in view."""
 
