@@ -115,7 +115,7 @@ class Verified:
     Args:
         rests_on: what speaks for it.
         questions: what a person must decide.
-        unchecked: checks that are missing, were cut short, or show little.
+        unchecked: checks that are missing, were cut short, or show little; and that it is slow.
     """
 
     rests_on: tuple[str, ...] = ()
@@ -281,4 +281,5 @@ def _probes(strength: Strength | None) -> Verified:
     cut = (f"not enough time for {' and '.join(strength.cut)}",) if strength.cut else ()
     fails = (f"fails {counted(len(strength.dropped), 'further test')}",) if strength.dropped else ()
     words = (*depends, *(one.words for one in strength.broken), *fails)
-    return Verified(questions=tuple(OpenQuestion("invariants", one, one) for one in words), unchecked=cut)
+    slow = (strength.pace,) if strength.pace else ()
+    return Verified(questions=tuple(OpenQuestion("invariants", one, one) for one in words), unchecked=(*cut, *slow))

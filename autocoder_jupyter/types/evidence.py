@@ -232,9 +232,11 @@ class Strength(Record):
     added, because they fail on the function. `note` says why no tests were added although some were wanted. `effort` is
     the effort with which it was examined, "" in older records. `cut` names other layers that had too little
     time. A later run completes what the time has cut, unless it has already had several times as much (`is_final`).
+    `pace` says how long it would take for many more rows, if that is long.
     """
 
     changes: tuple[CodeChange, ...] = ()
+    pace: _Shown = ""
     ended: str = ""
     dependences: tuple[HiddenInput, ...] = ()
     relations: tuple[Invariant, ...] = ()

@@ -14,7 +14,15 @@ import pytest
 from autocoder_jupyter.display.inspector.evidence import evidence_section
 from autocoder_jupyter.display.inspector.subject import Subject
 from autocoder_jupyter.display.parts import warning_lines
-from autocoder_jupyter.engine.evidence.conditions import CHANCE, CLOCK, FIXED_CLOCK, VARIABLES, hidden_inputs, reads
+from autocoder_jupyter.engine.evidence.conditions import (
+    CHANCE,
+    CLOCK,
+    FIXED_CLOCK,
+    VARIABLES,
+    hidden_inputs,
+    may_remember,
+    reads,
+)
 from autocoder_jupyter.engine.evidence.invariants import (
     APART,
     COLUMN,
@@ -503,3 +511,26 @@ def test_a_property_of_a_record_that_is_none_hides_no_other_one() -> None:
     table = pd.DataFrame({"shop": ["a", "b"]})
     found = list(splits({"sales": table}, ("order", "no property", "groups:gone", "rows")))
     assert [(split.input, split.kind) for split in found] == [("sales", "rows")]
+
+
+@each(
+    ("code", "may"),
+    [
+        ("seen = []\n\n\ndef run(x):\n    seen.append(len(x))\n    return float(len(seen))", True),
+        ("def run(x, seen=[]):\n    seen.append(len(x))\n    return float(len(seen))", True),
+        ("known = {}\n\n\ndef run(x):\n    return known.setdefault(len(x), float(x['n'].iloc[0]))", True),
+        ("def run(x):\n    run.calls = getattr(run, 'calls', 0) + 1\n    return float(run.calls)", True),
+        ("total = 0.0\n\n\ndef run(x):\n    global total\n    total += x['n'].sum()\n    return total", True),
+        ("RATES = {'a': 2.0}\n\n\ndef run(x):\n    return float(x['n'].sum() * RATES['a'])", False),
+    ],
+)
+def test_what_a_call_leaves_to_the_next_one_is_told(worker: Worker, code: str, may: bool) -> None:
+    """Also what only a call with as many rows uses again."""
+    program = Program(code, (InputSpec(name="x", type="DataFrame"),), (OutputSpec(name="out", type="float"),))
+    data = pd.DataFrame({"n": [1.0, 2.0, 5.0]})
+    found = hidden_inputs(SolutionWorker("f", worker, program), {"x": data}, TimeLimit(60.0))
+    assert may_remember(code) and [one.on for one in found if one.differs] == ["earlier calls in its process"] * may
+
+
+def test_a_function_that_keeps_nothing_is_not_called_again() -> None:
+    assert not may_remember("LIMIT = 3\n\n\ndef run(x):\n    kept = []\n    kept.append(x)\n    return kept[:LIMIT]")

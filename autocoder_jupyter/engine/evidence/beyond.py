@@ -316,7 +316,7 @@ def _across_clock_change(tables: Mapping[str, Any], shared: frozenset[str]) -> T
         return None
     zone = times[0].dt.tz
     hours = pd.date_range("2024-01-01", "2024-12-31", freq="h", tz="UTC").tz_convert(zone)
-    offsets = np.array([hour.utcoffset() / pd.Timedelta(hours=1) for hour in hours[::12]])
+    offsets = np.array([pd.Timedelta(hour.utcoffset() or 0).total_seconds() for hour in hours[::12]])
     changes = np.flatnonzero(np.diff(offsets) > 0)
     if not len(changes):
         return None

@@ -573,7 +573,8 @@ class Comparer:
     def _tried(self, variation: Variation, limit: TimeLimit) -> tuple[TriedVariation, ...]:
         """What was found on a variation; () if its outputs have nothing that can be compared."""
         found = self._compared(variation.tables, limit, reuse=True, kept=True)
-        if isinstance(found, str) or found.places:  # not because of the calls that this process had before
+        # Not because of the calls that this process had before; outside, that is not worth the time.
+        if isinstance(found, str) or (found.places and not variation.is_outside):
             with suppress(SolutionStopped):
                 found = self._compared(variation.tables, limit, kept=True)
         if not isinstance(found, str) and variation.has_new_texts and any(map(_raised, found.places)):

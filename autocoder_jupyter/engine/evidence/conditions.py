@@ -1,7 +1,8 @@
 """What the result of a function must not depend on: the clock, chance, its process.
 
 The source shows what the code reads. Whether the result depends on it is decided by runs on another day, in a process
-with other environment variables, modules, objects and callers, and with another seed.
+with other environment variables, modules, objects and callers, and with another seed. Code that may keep something from
+one call to the next is called twice in one process.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
+
+import pandas as pd
 
 from autocoder_jupyter.engine.evidence.mutants import LONGEST_CODE
 from autocoder_jupyter.engine.evidence.solution_worker import SolutionStopped, SolutionWorker
@@ -107,8 +110,52 @@ def hidden_inputs(side: SolutionWorker, inputs: Mapping[str, Any], limit: TimeLi
         read = [one for one in what if one in found]
         if differs or read:
             yield _hidden_input(on, read, found, differs=differs, tried=given is not None)
+    if (
+        plain is not None
+        and may_remember(program.code)
+        and not _agree(program, plain, _after_a_call(side, inputs, limit, plain))
+    ):
+        yield HiddenInput(on="earlier calls in its process", reads=(), lines=(), differs=True, tried=True)
     if FIXED_CLOCK in found:
         yield _hidden_input("the date", [FIXED_CLOCK], found, differs=False, tried=False)
+
+
+def may_remember(code: str) -> bool:
+    """Whether a module may keep something from one call to the next: what it assigns beside its local variables."""
+    if len(code) > LONGEST_CODE:
+        return False
+    tree = parse(code)
+    makes = ast.List | ast.Dict | ast.Set | ast.Call | ast.ListComp | ast.DictComp
+    at_top = (node.value for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign))
+    if any(isinstance(value, makes) for value in at_top):
+        return True
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Global) or (isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)):
+            return True
+        if isinstance(node, ast.FunctionDef) and (
+            any(isinstance(value, makes) for value in (*node.args.defaults, *node.args.kw_defaults))
+            or any("cache" in ast.unparse(one) for one in node.decorator_list)
+        ):
+            return True
+        if isinstance(node, ast.Call) and _end(node.func)[-1:] in (("setattr",), ("globals",), ("setdefault",)):
+            return True
+    return False
+
+
+def _after_a_call(
+    side: SolutionWorker, inputs: Mapping[str, Any], limit: TimeLimit, plain: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """The outputs after a call with the rows in the opposite order, in the same process; `plain` if there are none."""
+    turned = {
+        name: value.iloc[::-1] if isinstance(value, pd.DataFrame | pd.Series) else value
+        for name, value in inputs.items()
+    }
+    try:
+        side.on(turned, limit, reuse=True)
+        answer = side.on(inputs, limit, reuse=True)
+    except SolutionStopped:
+        return plain
+    return plain if answer.error else answer.values
 
 
 def _hidden_input(

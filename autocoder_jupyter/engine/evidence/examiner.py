@@ -28,6 +28,7 @@ from autocoder_jupyter.engine.evidence.invariants import (
 )
 from autocoder_jupyter.engine.evidence.mutants import mutants
 from autocoder_jupyter.engine.evidence.mutation import MutationRun, TriedMutant, ask_for_tests
+from autocoder_jupyter.engine.evidence.pace import pace
 from autocoder_jupyter.engine.evidence.rows_used import FollowedRun, Spoken, followed
 from autocoder_jupyter.engine.evidence.second_writer import ColumnNames
 from autocoder_jupyter.engine.evidence.small_inputs import SmallInput, may_be_sent
@@ -295,9 +296,9 @@ class Examiner:
         limit = self._new_limit()
         found = await self._on_changed_data(state, mutation, limit)
         cut = (DATA,) if limit.is_over else ()
-        invariants = (*found.relations, *await self._on_other_inputs(state, mutation, limit))
+        others, slow = await self._on_other_inputs(state, mutation, limit)
         cut = (*cut, *((OTHERS,) if limit.is_over else ()))
-        return found.model_copy(update={"relations": invariants, "cut": cut})
+        return found.model_copy(update={"relations": (*found.relations, *others), "pace": slow, "cut": cut})
 
     async def _on_changed_data(self, state: GenerationState, mutation: MutationRun, limit: TimeLimit) -> Strength:
         """What it depends on, and which changes of the data matter."""
@@ -325,19 +326,22 @@ class Examiner:
 
     async def _on_other_inputs(
         self, state: GenerationState, mutation: MutationRun, limit: TimeLimit
-    ) -> tuple[Invariant, ...]:
-        """Whether the function raises an error on other inputs than the sample, and whether the user's checks hold."""
+    ) -> tuple[tuple[Invariant, ...], str]:
+        """Whether the function raises an error on other inputs than the sample, whether the user's checks hold, and how
+        long it would take for many more rows.
+        """
         checks = checks_of(state.brief.request, state.brief.plan)
 
-        def job(worker: Worker) -> OtherInputs:
+        def job(worker: Worker) -> tuple[OtherInputs, str]:
             side = SolutionWorker("the function", worker, mutation.program, mutation.known)
-            return on_other_inputs(side, mutation.varied, mutation.others, limit, checks, state.redaction)
+            found = on_other_inputs(side, mutation.varied, mutation.others, limit, checks, state.redaction)
+            return found, pace(side, mutation.varied, mutation.others, limit)
 
         try:
             with self._timed(OTHERS):
-                found = await self._setup.session.work(job)
+                found, slow = await self._setup.session.work(job)
         except Exception:  # odd data and values of untrusted code must not fail a verified function
-            return ()
+            return (), ""
         failed = [
             Invariant(name=name, holds=False, said=problem, smallest=self._source(tables, mutation))
             for problem, name, tables in found.failed
@@ -347,7 +351,7 @@ class Examiner:
         held = [f"your check {check} on" for check in found.held]
         if found.count and not any("raises" in one.said for one in failed):
             held.insert(0, "no error on")
-        return (*failed, *(Invariant(name=found.words, holds=True, said=result) for result in held))
+        return (*failed, *(Invariant(name=found.words, holds=True, said=result) for result in held)), slow
 
     def _source(self, tables: Tables, mutation: MutationRun) -> str:
         """A small input as source; "" if it must not be shown, or is not small."""
