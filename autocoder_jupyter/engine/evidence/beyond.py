@@ -50,9 +50,12 @@ def beyond(base: Mapping[str, Any], *, by_place: bool = False) -> Iterator[tuple
         base: small tables; see `variations.few_rows`.
         by_place: whether the columns are also put in another order.
     """
-    shared = _shared(base)
-    if any(Units.of(table).head for table in base.values()):
+    units = {name: Units.of(table) for name, table in base.items()}
+    if any(one.head for one in units.values()):
         return
+    shared = _shared(base) | {
+        str(base[name].columns[place]) for name, one in units.items() if one.groups for place in one.columns
+    }
     makers: list[tuple[str, Callable[[Mapping[str, Any], frozenset[str]], Tables | None]]] = [
         ("with numbers a million times as large", _large_numbers),
         ("with ids beyond 2**53", _large_ids),

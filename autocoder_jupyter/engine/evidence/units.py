@@ -50,9 +50,9 @@ class Units:
     def of(cls, table: Any) -> Units:
         """The units of a table; each row is one if nothing says otherwise."""
         rows = np.arange(len(table))
-        head = _head(table)
-        if head or len(table) < 2 * FEWEST:
-            return cls(rows, head=head)
+        at_top = head(table)
+        if at_top or len(table) < 2 * FEWEST:
+            return cls(rows, head=at_top)
         columns = list(enumerate(_columns(table)))[:MOST_COLUMNS]
         if (found := _blocks(columns) or _groups(columns)) is not None:
             return found
@@ -113,7 +113,7 @@ def _columns(table: Any) -> Iterator[Any]:
         yield from (table.iloc[:, place] for place in range(table.shape[1]))
 
 
-def _head(table: Any) -> int:
+def head(table: Any) -> int:
     """The number of rows at the top that are no data: a header below names that say nothing, or units."""
     if isinstance(table, pd.Series) or len(table) < FEWEST:
         return 0

@@ -439,15 +439,28 @@ def _far_outside(table: Any, rows_of: Callable[[Any], Any]) -> Any:
     return _like(table, frame) if changed else None
 
 
-def with_rows(base: Tables, name: str, positions: Any) -> Tables:
-    """Some rows of one table. If every row of another table has its match in this one, that stays so."""
-    whole, tables = base[name], dict(base)
-    part = taken(whole, positions)
-    for other, table in base.items():
-        shared = _shared_column(whole, table) if other != name else None
-        if shared is not None and table[shared].isin(whole[shared]).all():
-            tables[other] = taken(table, np.flatnonzero(table[shared].isin(part[shared]).to_numpy()))
-    return {**tables, name: part}
+def with_rows(base: Tables, name: str, positions: Any, followers: Mapping[str, Any] | None = None) -> Tables:
+    """Some rows of one table. If every row of another table has its match in this one, that stays so.
+
+    `followers` are what `_followers` gives, if that is known.
+    """
+    part = taken(base[name], positions)
+    matched = _followers(base, name) if followers is None else followers
+    others = {
+        other: taken(base[other], np.flatnonzero(base[other][shared].isin(part[shared]).to_numpy()))
+        for other, shared in matched.items()
+    }
+    return {**base, **others, name: part}
+
+
+def _followers(base: Tables, name: str) -> dict[str, Any]:
+    """The other tables of which every row has its match in this one, with the column by which it has."""
+    shared = {other: _shared_column(base[name], table) for other, table in base.items() if other != name}
+    return {
+        other: column
+        for other, column in shared.items()
+        if column is not None and base[other][column].isin(base[name][column]).all()
+    }
 
 
 def main_table(tables: Mapping[str, Any]) -> str:
@@ -676,7 +689,7 @@ def small_parts(tables: Mapping[str, Any], count: int) -> Iterator[Tables]:
     rows = len(base[name]) if name else 0
     if rows <= LEAST_PART_ROWS:
         return
-    random, units = np.random.default_rng(SEED), Units.of(base[name])
+    random, units, followers = np.random.default_rng(SEED), Units.of(base[name]), _followers(base, name)
     for _ in range(count):
         size = int(random.integers(LEAST_PART_ROWS, min(MOST_PART_ROWS, rows - 1) + 1))
         number = -(-size * units.count // rows)
@@ -684,7 +697,7 @@ def small_parts(tables: Mapping[str, Any], count: int) -> Iterator[Tables]:
             chosen = int(random.integers(0, units.count - number + 1)) + np.arange(number)
         else:
             chosen = np.sort(random.choice(units.count, number, replace=False))
-        yield with_rows(base, name, units.rows(chosen))
+        yield with_rows(base, name, units.rows(chosen), followers)
 
 
 def larger(tables: Mapping[str, Any], more_than: int = 0) -> Variation | None:

@@ -61,6 +61,42 @@ def _stations(random: np.random.Generator) -> Tables:
     return {"counts": counts, "stations": codes}
 
 
+def _pairs(random: np.random.Generator) -> Tables:
+    left, right = random.choice(["ab", "cd", "ef"], 140), random.choice(["12", "34", "56"], 140)
+    return {"sales": pd.DataFrame({"brand": left, "model": right, "units": random.integers(1, 9, 140)})}
+
+
+def _nights(random: np.random.Generator) -> Tables:
+    start = pd.Timestamp("2024-04-02 08:00") + pd.to_timedelta(random.integers(0, 60 * 24, 120) * 15, unit="min")
+    start = start.where(start.hour < 20, start - pd.Timedelta(hours=8)).where(
+        start.hour >= 4, start + pd.Timedelta(hours=5)
+    )
+    table = pd.DataFrame({"start": start, "end": start + pd.to_timedelta(random.integers(10, 180, 120), unit="min")})
+    return {"shifts": table.sort_values("start", ignore_index=True)}
+
+
+def _scores(random: np.random.Generator) -> Tables:
+    return {"scores": pd.DataFrame({"team": random.choice(list("PQR"), 150), "points": random.integers(1, 90, 150)})}
+
+
+def _links(random: np.random.Generator) -> Tables:
+    hosts = random.choice(["a.com", "b.org", "c.net"], 130)
+    return {"links": pd.DataFrame({"host": hosts, "clicks": random.integers(1, 99, 130)})}
+
+
+def _balances(random: np.random.Generator) -> Tables:
+    day = pd.date_range("2024-02-05", periods=140, freq="D")
+    return {"balances": pd.DataFrame({"day": day, "amount": random.integers(10, 900, 140)})}
+
+
+def _quotes(random: np.random.Generator) -> Tables:
+    return {
+        "quotes": pd.DataFrame(
+            {"lot": np.arange(90), "asked": random.integers(10, 90, 90), "sold": random.integers(1, 50, 90)}
+        )
+    }
+
+
 TASKS = (
     Task(
         name="takings of each shop",
@@ -270,5 +306,139 @@ TASKS = (
         small="counts = pd.DataFrame({'station': [11, 12], 'riders': [1, 2]})\nstations = pd.DataFrame({'station': ['011', '012'], 'line': ['U', 'U']})",
         weak={"The riders": "assert list(run(counts=counts, stations=stations)['riders']) == [3]"},
         edge="counts = pd.DataFrame({'station': [1, 112], 'riders': [1, 2]})\nstations = pd.DataFrame({'station': ['001', '112'], 'line': ['U', 'U']})",
+    ),
+    Task(
+        name="units of each model",
+        request="The units of @sales by brand and model, written as brand-model, by this name.",
+        tables=_pairs,
+        returns={"name": "str", "units": "int64"},
+        assumptions=("Each brand with each of its models is one name.",),
+        right="""
+            sums = sales.groupby(["brand", "model"], as_index=False)["units"].sum()
+            sums = sums.assign(name=sums["brand"] + "-" + sums["model"])[["name", "units"]]
+            return sums.sort_values("name", ignore_index=True)
+        """,
+        same="""
+            names = sales["brand"].str.cat(sales["model"], sep="-").rename("name")
+            return sales["units"].groupby(names).sum().reset_index()
+        """,
+        later={
+            "two letters": 'names = (sales["brand"].str[:2] + "-" + sales["model"]).rename("name")\nreturn sales["units"].groupby(names).sum().reset_index()',
+            "all pairs of today": 'names = (sales["brand"] + "-" + sales["model"]).rename("name")\nlisted = [f"{one}-{other}" for one in ("ab", "cd", "ef") for other in ("12", "34", "56")]\nsums = sales["units"].groupby(names).sum()\nreturn sums[sums.index.isin(listed)].reset_index()',
+        },
+        small="sales = pd.DataFrame({'brand': ['ab', 'ab'], 'model': ['12', '12'], 'units': [1, 2]})",
+        weak={"The units": "assert list(run(sales=sales)['units']) == [3]"},
+        edge="sales = pd.DataFrame({'brand': ['ab', 'abc', 'q'], 'model': ['12', '12', '7'], 'units': [1, 2, 3]})",
+    ),
+    Task(
+        name="hours of work",
+        request="The hours of all @shifts together.",
+        tables=_nights,
+        returns="float",
+        assumptions=("A shift has less than a day.",),
+        right="""
+            return float((shifts["end"] - shifts["start"]).dt.total_seconds().sum() / 3600)
+        """,
+        same="""
+            return float(sum((end - start) / pd.Timedelta(hours=1) for start, end in zip(shifts["start"], shifts["end"]) if pd.notna(end - start)))
+        """,
+        later={
+            "one day": 'begun, ended = (shifts[name].dt.hour + shifts[name].dt.minute / 60 for name in ("start", "end"))\nreturn float((ended - begun).sum())',
+            "one year of days": 'hours = [shifts[name].dt.dayofyear * 24 + shifts[name].dt.hour + shifts[name].dt.minute / 60 for name in ("start", "end")]\nreturn float((hours[1] - hours[0]).sum())',
+        },
+        small="shifts = pd.DataFrame({'start': pd.to_datetime(['2024-04-01 10:00']), 'end': pd.to_datetime(['2024-04-01 12:30'])})",
+        weak={"The hours": "assert run(shifts=shifts) == 2.5"},
+        edge="shifts = pd.DataFrame({'start': pd.to_datetime(['2023-12-31 22:00']), 'end': pd.to_datetime(['2024-01-01 02:30'])})",
+    ),
+    Task(
+        name="best of each team",
+        request="The largest points of each team in @scores, by team.",
+        tables=_scores,
+        returns={"team": "str", "points": "int64"},
+        assumptions=("Each team has points.",),
+        right="""
+            return scores.groupby("team", as_index=False)["points"].max()
+        """,
+        same="""
+            ordered = scores.sort_values("points", ascending=False).drop_duplicates("team")
+            return ordered[["team", "points"]].sort_values("team", ignore_index=True)
+        """,
+        later={
+            "at least 0": 'best = {}\nfor team, points in zip(scores["team"], scores["points"]):\n    best[team] = max(best.get(team, 0), points)\nreturn pd.DataFrame(sorted(best.items()), columns=["team", "points"]).astype({"team": "str", "points": "int64"})',
+            "at most 100": 'return scores.assign(points=scores["points"].clip(upper=100)).groupby("team", as_index=False)["points"].max()',
+            "one letter": 'teams = scores["team"].str[0]\nreturn scores["points"].groupby(teams).max().reset_index()',
+        },
+        small="scores = pd.DataFrame({'team': ['P', 'P'], 'points': [1, 3]})",
+        weak={"The largest": "assert list(run(scores=scores)['points']) == [3]"},
+        edge="scores = pd.DataFrame({'team': ['P', 'PP'], 'points': [-5, 400]})",
+    ),
+    Task(
+        name="clicks of a.com",
+        request="The clicks of the host a.com in @links.",
+        tables=_links,
+        returns="int",
+        assumptions=("Hosts are written in small letters.",),
+        right="""
+            return int(links.loc[links["host"] == "a.com", "clicks"].sum())
+        """,
+        same="""
+            return int(sum(clicks for host, clicks in zip(links["host"], links["clicks"]) if host == "a.com" and clicks == clicks))
+        """,
+        later={
+            "a pattern": 'return int(links.loc[links["host"].str.contains("a.com"), "clicks"].sum())',
+            "the first letter": 'return int(links.loc[links["host"].str.startswith("a"), "clicks"].sum())',
+        },
+        small="links = pd.DataFrame({'host': ['a.com', 'b.org'], 'clicks': [1, 3]})",
+        weak={"The clicks": "assert run(links=links) == 1"},
+        edge="links = pd.DataFrame({'host': ['a.com', 'a.com2', 'aXcom'], 'clicks': [1, 3, 5]})",
+    ),
+    Task(
+        name="change in a week",
+        request="The largest change of amount in @balances against the day seven days before.",
+        tables=_balances,
+        returns="float",
+        assumptions=("A day without a day seven days before it does not count.",),
+        right="""
+            amount = balances.drop_duplicates("day").set_index("day")["amount"]
+            before = amount.reindex(amount.index - pd.Timedelta(days=7)).to_numpy()
+            return float(pd.Series(amount.to_numpy() - before, dtype="float64").max())
+        """,
+        same="""
+            known = {}
+            for day, amount in zip(balances["day"], balances["amount"]):
+                known.setdefault(day, amount)
+            changes = [amount - known.get(day - pd.Timedelta(days=7), np.nan) for day, amount in known.items()]
+            return float(pd.Series(changes, dtype="float64").max())
+        """,
+        later={
+            "seven rows": 'return float(balances["amount"].diff(7).max())',
+            "days of one year": 'amount = balances.set_index(balances["day"].dt.dayofyear)["amount"]\nreturn float((amount - amount.reindex(amount.index - 7).to_numpy()).max())',
+        },
+        small="balances = pd.DataFrame({'day': pd.date_range('2024-02-05', periods=9), 'amount': range(9)})",
+        weak={"The largest": "assert run(balances=balances) == 7.0"},
+        edge="balances = pd.DataFrame({'day': pd.to_datetime(['2023-12-28', '2023-12-31', '2024-01-01', '2024-01-04', '2024-01-05', '2024-01-06', '2024-01-07', '2024-01-09', '2024-01-10']), 'amount': [1, 2, 4, 8, 16, 32, 64, 128, 999]})",
+    ),
+    Task(
+        name="share that was sold",
+        request="The sum of sold by the sum of asked in @quotes.",
+        tables=_quotes,
+        returns="float",
+        assumptions=("A lot without one of the two numbers does not count.", "Without lots, it is missing."),
+        right="""
+            known = quotes.dropna(subset=["asked", "sold"])
+            return float(known["sold"].sum() / known["asked"].sum()) if known["asked"].sum() else float("nan")
+        """,
+        same="""
+            pairs = [(sold, asked) for sold, asked in zip(quotes["sold"], quotes["asked"]) if pd.notna(sold) and pd.notna(asked)]
+            total = sum(asked for _, asked in pairs)
+            return float(sum(sold for sold, _ in pairs) / total) if total else float("nan")
+        """,
+        later={
+            "each sum for itself": 'return float(quotes["sold"].sum() / quotes["asked"].sum())',
+            "missing is 0": 'return float(quotes["sold"].fillna(0).sum() / quotes["asked"].fillna(0).sum())',
+        },
+        small="quotes = pd.DataFrame({'lot': [1, 2], 'asked': [2, 2], 'sold': [1, 2]})",
+        weak={"The sum": "assert run(quotes=quotes) == 0.75"},
+        edge="quotes = pd.DataFrame({'lot': [1, 2], 'asked': [2.0, 2.0], 'sold': [1.0, None]})",
     ),
 )
