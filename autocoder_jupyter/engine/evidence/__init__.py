@@ -17,6 +17,7 @@ Nothing here changes the verdict, except that a doubt can add a test that the fu
 - `added_tests`: tests that these add to the suite
 - `split`, `pieces`: how a function may be split, and the pieces of tables that are compared
 - `code_numbers`, `small_inputs`, `variations`: numbers in code that may limit rows, small inputs, varied samples
+- `drawn`: what two figures show, as tables that can be compared
 - `beyond`: variations that the profile of the sample does not have, and later data may
 - `units`: rows that belong together, which no variation tears
 - `pace`: how long it would take for many more rows

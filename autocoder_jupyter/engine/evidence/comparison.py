@@ -19,6 +19,7 @@ from pydantic import AfterValidator, BaseModel, Field
 
 from autocoder_jupyter.engine.evidence.beyond import finds_columns_by_place
 from autocoder_jupyter.engine.evidence.code_numbers import largest_number
+from autocoder_jupyter.engine.evidence.drawn import OTHERWISE, drawn_tables
 from autocoder_jupyter.engine.evidence.second_writer import (
     ColumnNames,
     SecondSolution,
@@ -50,6 +51,7 @@ from autocoder_jupyter.equality.scalars import is_missing, is_single, kind_of
 from autocoder_jupyter.equality.tables import flat
 from autocoder_jupyter.errors import SandboxError
 from autocoder_jupyter.kinds.table import KINDS
+from autocoder_jupyter.kinds.values import Figure
 from autocoder_jupyter.redaction.messages import Redaction
 from autocoder_jupyter.sandbox.protocol import Environment, Program, Worker
 from autocoder_jupyter.types import Count, OutputSpec, TypeName
@@ -116,6 +118,9 @@ def compared_outputs(first: Mapping[str, Any], second: Mapping[str, Any], pairs:
         if _are_identical(first[one], second[other]):  # the usual case, in a tenth of the time
             all_found.outputs.append(one)
             continue
+        if isinstance(first[one], Figure) and isinstance(second[other], Figure):
+            _compare_figures(all_found, one, first[one], second[other])
+            continue
         found = compare(first[one], second[other], INDEPENDENT, name=one, sides=SIDES)
         all_found.places.extend(_place(one, difference) for difference in found.differences)
         all_found.not_compared.extend((_where(one, note.path), note.why) for note in found.not_compared)
@@ -124,6 +129,18 @@ def compared_outputs(first: Mapping[str, Any], second: Mapping[str, Any], pairs:
             all_found.not_compared.append((one, BOTH_EMPTY))
     del all_found.places[MOST_PLACES:]
     return all_found
+
+
+def _compare_figures(all_found: Compared, name: str, one: Figure, other: Figure) -> None:
+    """Compare what two figures show."""
+    tables = drawn_tables(one, other)
+    if tables is None:
+        all_found.not_compared.append((name, OTHERWISE))
+        return
+    for mine, theirs in tables:
+        found = compare(mine, theirs, INDEPENDENT, name=name, sides=SIDES)
+        all_found.places.extend(_place(name, difference) for difference in found.differences)
+    all_found.outputs.append(name)
 
 
 def _are_identical(one: Any, other: Any) -> bool:
@@ -289,6 +306,9 @@ SEARCH_SECONDS = 40.0
 
 TRIALS_ON_ALL = 60
 """The number of runs for the smallest input, if only the full sample shows a difference."""
+
+MOST_DRAWN = 2
+"""The number of variations, if both only draw."""
 
 SIDE_BY_SIDE = "both could not be run side by side"
 """Why nothing was compared, if the comparison itself failed."""
@@ -485,9 +505,12 @@ class SolutionComparison:
         pairs = matched_outputs(outputs, self.second.outputs)
         alone = [spec.name for spec in outputs if spec.name not in pairs]
         missing = [Uncompared(where=name, why="the second solution has no such output") for name in alone]
-        comparable = {one: other for one, other in pairs.items() if KINDS[_type_of(outputs, one)].is_compared}
+        types = {one: _type_of(outputs, one) for one in pairs}
+        comparable = {
+            one: other for one, other in pairs.items() if KINDS[types[one]].is_compared or types[one] == "Figure"
+        }
         drawn = [name for name in pairs if name not in comparable]
-        missing += [Uncompared(where=name, why="a picture or a folder") for name in drawn]
+        missing += [Uncompared(where=name, why="a folder") for name in drawn]
         return comparable, missing
 
     async def _work(self, job: Callable[[Worker, Worker], T], *, without_data: bool = False) -> T:
@@ -552,10 +575,11 @@ class Comparer:
         tried: list[TriedVariation] = []
         parts, ended = 0, ""
         try:
-            self._get_ready([variation.tables for variation in self.varied.variations], limit)
-            for variation in self.varied.variations:
+            variations = self.varied.variations[: MOST_DRAWN if self._only_draw else None]
+            self._get_ready([variation.tables for variation in variations], limit)
+            for variation in variations:
                 tried.extend(self._tried(variation, limit))
-            if self.varied.count:
+            if self.varied.count and not self._only_draw:
                 parts = self._on_parts(tried, limit)
                 more_than = largest_number(self.first.program.code, self.second.program.code)
                 if (large := self.varied.larger(more_than)) is not None:
@@ -564,6 +588,11 @@ class Comparer:
         except Exception as error:  # what was found stays
             ended = _why(error)
         return replace(outcome, tried=tuple(tried), parts=parts, ended=self._clean(ended), smallest=self._small())
+
+    @property
+    def _only_draw(self) -> bool:
+        """Whether figures alone are compared: to draw one takes as long as many calls."""
+        return all(_type_of(self.first.program.outputs, one) == "Figure" for one, _ in self.pairs)
 
     def once(self, tables: Mapping[str, Any]) -> list[OpenPlace]:
         """Where both differ on one small input, with all values there."""
