@@ -98,7 +98,7 @@ def test_dates_pass_a_year_and_a_leap_day(first: str, days: int, names: set[str]
     made = {name: table["day"] for name, table in beyond(x=frame).items() if "dates" in name}
     assert set(made) == names
     for name, moved in made.items():
-        assert (moved.dt.weekday == frame["day"].dt.weekday).all()
+        assert (moved.dt.day_of_week == frame["day"].dt.day_of_week).all()
         assert "leap" not in name or moved.min() < pd.Timestamp("2024-02-29") < moved.max()
         assert "a year" not in name or moved.dt.year.nunique() == 2
 
@@ -126,7 +126,7 @@ def test_they_have_few_rows_and_odd_tables_have_none() -> None:
     assert len(few_rows({"x": sales(900)})["x"]) == 120
     for table in (pd.DataFrame(), pd.DataFrame({"a": [[1], {}] * 30}), pd.Series([1.5] * 30), pd.Series(["a"] * 30)):
         assert beyond(x=table) == {}
-    assert "with numbers a million times as large" in beyond(x=pd.Series(range(5, 40)).sample(frac=1).repeat(2))
+    assert "with numbers a million times as large" in beyond(x=pd.Series(np.arange(60) % 23))
 
 
 def test_they_are_a_mark_in_one_line_and_no_difference() -> None:

@@ -19,6 +19,7 @@ Nothing here changes the verdict, except that a doubt can add a test that the fu
 - `code_numbers`, `small_inputs`, `variations`: numbers in code that may limit rows, small inputs, varied samples
 - `drawn`: what two figures show, as tables that can be compared
 - `beyond`: variations that the profile of the sample does not have, and later data may
+- `table_rows`, `enlarged`: rows and columns of a table, and tables with many more rows
 - `units`: rows that belong together, which no variation tears
 - `pace`: how long it would take for many more rows
 - `time_limit`: how much processor time a layer may take

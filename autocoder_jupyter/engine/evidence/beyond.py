@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from autocoder_jupyter.engine.evidence.table_rows import as_frame, columns_of, like_table
 from autocoder_jupyter.engine.evidence.units import Units
 from autocoder_jupyter.types.evidence import BEYOND
 
@@ -53,29 +55,33 @@ def beyond(base: Mapping[str, Any], *, by_place: bool = False) -> Iterator[tuple
     units = {name: Units.of(table) for name, table in base.items()}
     if any(one.head for one in units.values()):
         return
-    shared = _shared(base) | {
-        str(base[name].columns[place]) for name, one in units.items() if one.groups for place in one.columns
-    }
-    makers: list[tuple[str, Callable[[Mapping[str, Any], frozenset[str]], Tables | None]]] = [
-        ("with numbers a million times as large", _large_numbers),
-        ("with ids beyond 2**53", _large_ids),
-        ("with codes of more digits", lambda tables, names: _codes(tables, names, more=True)),
-        ("with codes of fewer digits", lambda tables, names: _codes(tables, names, more=False)),
-        ("with new groups", _new_groups),
-        ("with blanks around texts", _blanks),
-        ("with a category that no row has", _unused_categories),
-        *((f"with dates across {name}", _moved(day, name)) for name, day in _DAYS.items()),
-        ("with dates across a clock change", _across_clock_change),
+    shared, groups, columns = _shared(base), _labels(base, units, "groups"), _labels(base, units, "columns")
+    makers: list[tuple[str, Callable[[Mapping[str, Any], frozenset[str]], Tables | None], frozenset[str]]] = [
+        ("with numbers a million times as large", _large_numbers, shared | groups),
+        ("with ids beyond 2**53", _large_ids, shared),
+        ("with codes of more digits", partial(_codes, more=True), shared),
+        ("with codes of fewer digits", partial(_codes, more=False), shared),
+        ("with new groups", _new_groups, shared | columns),
+        ("with blanks around texts", _blanks, shared | columns),
+        ("with a category that no row has", _unused_categories, shared),
+        *((f"with dates across {name}", _moved(day, name), shared) for name, day in _DAYS.items()),
+        ("with dates across a clock change", _across_clock_change, shared),
     ]
     if by_place:
-        makers.append(("with the columns in another order", _other_columns))
-    for name, make in makers:
+        makers.append(("with the columns in another order", _other_columns, shared))
+    for name, make, fixed in makers:
         try:
-            made = make(base, shared)
+            made = make(base, fixed)
         except (TypeError, ValueError, OverflowError, AttributeError, KeyError):  # odd dtypes and values
             continue
         if made is not None:
             yield f"{BEYOND}{name}", made
+
+
+def _labels(tables: Mapping[str, Any], units: Mapping[str, Units], of: str) -> frozenset[str]:
+    """The names of the columns of units."""
+    frames = {name: as_frame(table) for name, table in tables.items()}
+    return frozenset(str(frames[name].columns[place]) for name, one in units.items() for place in getattr(one, of))
 
 
 def _shared(tables: Mapping[str, Any]) -> frozenset[str]:
@@ -84,19 +90,11 @@ def _shared(tables: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(name for name in names if names.count(name) > 1)
 
 
-def _as_frame(table: Any) -> Any:
-    return table.to_frame() if isinstance(table, pd.Series) else table.copy()
-
-
-def _like(table: Any, frame: Any) -> Any:
-    return frame.iloc[:, 0].rename(table.name) if isinstance(table, pd.Series) else frame
-
-
 def _changed(tables: Mapping[str, Any], change: Callable[[Any, Any], Any]) -> Tables | None:
     """The tables with some columns replaced by `change(label, column)`; None if none was."""
     made: Tables = {}
     for name, table in tables.items():
-        frame = _as_frame(table)
+        frame = as_frame(table)
         for place in range(frame.shape[1]):
             column = frame.iloc[:, place]
             new = change(frame.columns[place], column)
@@ -104,7 +102,7 @@ def _changed(tables: Mapping[str, Any], change: Callable[[Any, Any], Any]) -> Ta
                 frame.isetitem(place, new)
                 made[name] = frame
         if name in made:
-            made[name] = _like(table, frame)
+            made[name] = like_table(table, frame)
     return {**tables, **made} if made else None
 
 
@@ -157,37 +155,28 @@ def _codes(tables: Mapping[str, Any], shared: frozenset[str], *, more: bool) -> 
     """Codes such as R17, or ids, of which half have a digit more, or less. Their order stays."""
     found = dict[str, list[tuple[str, Any, Any]]]()
     for name, table in tables.items():
-        for place, column in enumerate(_columns(table)):
+        for place, column in enumerate(columns_of(table)):
             label = str(table.columns[place]) if isinstance(table, pd.DataFrame) else ""
             numbers = _numbers_of_codes(column) if label in shared or column.dtype.kind not in "iu" else None
             if numbers is not None:
                 found.setdefault(label if label in shared else f"{name}.{place}", []).append((name, place, numbers))
-    made = {name: _as_frame(table) for name, table in tables.items()}
+    made = {name: as_frame(table) for name, table in tables.items()}
     is_made = False
     for columns in found.values():
         values = np.unique(np.concatenate([numbers for *_, numbers in columns]))
         digits = len(str(values.max()))
-        is_padded = any(_is_padded(_columns_of(made[name], place)) for name, place, _ in columns)
+        is_padded = any(_is_padded(made[name].iloc[:, place]) for name, place, _ in columns)
         limit = 10 ** (digits if more else digits - 1)
         if len(values) < FEWEST or len(str(values.min())) != digits or (not more and (digits < 2 or is_padded)):
             continue
         start = max(limit - len(values) // 2, 0)
         for name, place, numbers in columns:
-            column = _columns_of(made[name], place)
+            column = made[name].iloc[:, place]
             made[name].isetitem(place, _with_numbers(column, start + np.searchsorted(values, numbers)))
             is_made = True
     if not is_made:
         return None
-    return {name: _like(table, made[name]) for name, table in tables.items()}
-
-
-def _columns(table: Any) -> Iterator[Any]:
-    frame = _as_frame(table)
-    yield from (frame.iloc[:, place] for place in range(frame.shape[1]))
-
-
-def _columns_of(frame: Any, place: int) -> Any:
-    return frame.iloc[:, place]
+    return {name: like_table(table, made[name]) for name, table in tables.items()}
 
 
 def _is_text(column: Any) -> bool:
@@ -258,16 +247,16 @@ def _blanks(tables: Mapping[str, Any], shared: frozenset[str]) -> Tables | None:
 def _unused_categories(tables: Mapping[str, Any], _shared: frozenset[str]) -> Tables | None:
     made: Tables = {}
     for name, table in tables.items():
-        frame = _as_frame(table)
+        frame = as_frame(table)
         for place, dtype in enumerate(frame.dtypes):
             if isinstance(dtype, pd.CategoricalDtype) and _is_text(dtype.categories.to_series()):
                 frame.isetitem(place, frame.iloc[:, place].cat.add_categories([f"{dtype.categories[-1]}2"]))
-                made[name] = _like(table, frame)
+                made[name] = like_table(table, frame)
     return {**tables, **made} if made else None
 
 
 def _times(tables: Mapping[str, Any]) -> list[Any]:
-    columns = (column for table in tables.values() for column in _columns(table))
+    columns = (column for table in tables.values() for column in columns_of(table))
     return [column for column in columns if column.dtype.kind == "M" and column.notna().any()]
 
 

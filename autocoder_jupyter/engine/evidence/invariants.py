@@ -24,13 +24,15 @@ import pandas as pd
 
 from autocoder_jupyter.engine.evidence.added_tests import free_number, is_complete, objections
 from autocoder_jupyter.engine.evidence.comparison import SolutionComparison, compared_outputs
+from autocoder_jupyter.engine.evidence.enlarged import SEED
 from autocoder_jupyter.engine.evidence.pieces import by_groups, by_rows
 from autocoder_jupyter.engine.evidence.second_writer import ColumnNames
 from autocoder_jupyter.engine.evidence.small_inputs import SmallInput, may_be_sent, simplified, smallest
 from autocoder_jupyter.engine.evidence.solution_worker import Answer, KnownAnswers, SolutionStopped, SolutionWorker
 from autocoder_jupyter.engine.evidence.split import SplitCheck
+from autocoder_jupyter.engine.evidence.table_rows import taken
 from autocoder_jupyter.engine.evidence.time_limit import TimeLimit
-from autocoder_jupyter.engine.evidence.variations import SEED, Tables, VariedSample, is_sorted, main_table, taken
+from autocoder_jupyter.engine.evidence.variations import Tables, VariedSample, is_sorted, main_table
 from autocoder_jupyter.engine.generation import GenerationState
 from autocoder_jupyter.engine.tests import with_tests
 from autocoder_jupyter.equality.tables import is_numbered

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from autocoder_jupyter.engine.evidence.code_numbers import Number, numbers_in
-from autocoder_jupyter.engine.evidence.variations import taken
+from autocoder_jupyter.engine.evidence.table_rows import taken
 from autocoder_jupyter.untrusted.parsing import parse
 
 MOST_WORDS = 16

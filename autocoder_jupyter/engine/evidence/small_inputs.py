@@ -14,10 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from autocoder_jupyter.engine.evidence.variations import (
-    Tables,
-    taken,
-)
+from autocoder_jupyter.engine.evidence.table_rows import taken
+from autocoder_jupyter.engine.evidence.variations import Tables
 from autocoder_jupyter.engine.generation import GenerationSetup
 from autocoder_jupyter.equality.scalars import is_missing
 from autocoder_jupyter.redaction.masking import Masker

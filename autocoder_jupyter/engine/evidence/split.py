@@ -28,6 +28,7 @@ from autocoder_jupyter.engine.evidence.code_numbers import (
     with_refused_products,
     with_small_products,
 )
+from autocoder_jupyter.engine.evidence.enlarged import enlarged
 from autocoder_jupyter.engine.evidence.pieces import (
     Division,
     below,
@@ -42,8 +43,9 @@ from autocoder_jupyter.engine.evidence.pieces import (
 )
 from autocoder_jupyter.engine.evidence.plants import planted, plants, spelled, with_rows_planted, words_in
 from autocoder_jupyter.engine.evidence.solution_worker import Answer, SolutionStopped, SolutionWorker
+from autocoder_jupyter.engine.evidence.table_rows import taken
 from autocoder_jupyter.engine.evidence.time_limit import TimeLimit
-from autocoder_jupyter.engine.evidence.variations import Variation, emptied, enlarged, taken, trimmed, zeroed
+from autocoder_jupyter.engine.evidence.variations import Variation, emptied, trimmed, zeroed
 from autocoder_jupyter.engine.evidence.ways import OUTPUT, BranchCondition, Way, watched, way_of
 from autocoder_jupyter.engine.sandbox_session import SandboxSession
 from autocoder_jupyter.errors import InvalidRequest

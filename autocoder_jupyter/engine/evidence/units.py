@@ -6,7 +6,6 @@ together only. A part that tears them is none that the data allow, and two right
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from autocoder_jupyter.data.profile import sheet_rows
+from autocoder_jupyter.engine.evidence.table_rows import columns_of
 
 FEWEST = 8
 """Groups from which on it is not by chance that all are alike."""
@@ -53,7 +53,7 @@ class Units:
         at_top = head(table)
         if at_top or len(table) < 2 * FEWEST:
             return cls(rows, head=at_top)
-        columns = list(enumerate(_columns(table)))[:MOST_COLUMNS]
+        columns = list(enumerate(columns_of(table)))[:MOST_COLUMNS]
         if (found := _blocks(columns) or _groups(columns)) is not None:
             return found
         return cls(rows, is_stretch=any(_is_even(column) for _, column in columns))
@@ -106,13 +106,6 @@ class Units:
         return self.rows(np.unique(np.linspace(0, self.count - 1, wanted).astype(int)))
 
 
-def _columns(table: Any) -> Iterator[Any]:
-    if isinstance(table, pd.Series):
-        yield table
-    else:
-        yield from (table.iloc[:, place] for place in range(table.shape[1]))
-
-
 def head(table: Any) -> int:
     """The number of rows at the top that are no data: a header below names that say nothing, or units."""
     if isinstance(table, pd.Series) or len(table) < FEWEST:
@@ -120,7 +113,7 @@ def head(table: Any) -> int:
     header = sheet_rows(table).header
     if header is not None:
         return header + 1
-    texts = [column for column in _columns(table) if pd.api.types.is_object_dtype(column.dtype) or _is_text(column)]
+    texts = [column for column in columns_of(table) if pd.api.types.is_object_dtype(column.dtype) or _is_text(column)]
     return int(any(_has_words_above_numbers(column) for column in texts[:MOST_COLUMNS]))
 
 

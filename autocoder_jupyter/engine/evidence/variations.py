@@ -7,11 +7,10 @@ function. Its name begins with `BEYOND` if later data may well be so, and otherw
 
 from __future__ import annotations
 
-import string
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import partial
 from itertools import combinations
 from typing import Any, TypeVar
 
@@ -19,14 +18,13 @@ import numpy as np
 import pandas as pd
 
 from autocoder_jupyter.engine.evidence import beyond
+from autocoder_jupyter.engine.evidence.enlarged import SEED, enlarged
+from autocoder_jupyter.engine.evidence.table_rows import as_frame, columns_of, like_table, taken, width
 from autocoder_jupyter.engine.evidence.units import Units
-from autocoder_jupyter.equality.tables import is_numbered
 from autocoder_jupyter.types.evidence import BEYOND
 
 ROWS = 1000
 """The maximum number of rows of a table from which variations are made."""
-
-SEED = 20240229
 
 GROUPS = 3
 """The maximum number of columns for which a variation with only one group is made."""
@@ -102,7 +100,7 @@ class Profile:
     @classmethod
     def of(cls, table: Any) -> Profile:
         """The profile of a whole table."""
-        columns = list(enumerate(_columns(table)))
+        columns = list(enumerate(columns_of(table)))
         keys = frozenset(place for place, column in columns if _is_key(column))
         gaps = frozenset(place for place, column in columns if column.isna().any())
         is_ordered = any(is_sorted(column) for _, column in columns)
@@ -210,18 +208,18 @@ class _Varied:
 
     def _with_keys_twice(self, rows: Any) -> Any:
         """The table with some keys twice; the second row of each has the other values of the row before."""
-        frame = _as_frame(taken(self._table, rows))
+        frame = as_frame(taken(self._table, rows))
         others = np.where(np.r_[False, rows[1:] == rows[:-1]], np.maximum(rows - 1, 0), rows)
         for place in range(frame.shape[1]):
             if place not in self._profile.keys:
-                values = _as_frame(self._table).iloc[:, place].iloc[others]
+                values = as_frame(self._table).iloc[:, place].iloc[others]
                 frame.isetitem(place, values.set_axis(frame.index))
-        return _like(self._table, frame)
+        return like_table(self._table, frame)
 
     def _with_gaps(self) -> Iterator[Variation]:
         """More missing values where some are missing, and then in the other columns, whole numbers among them."""
-        gaps = [place for place in range(_width(self._table)) if place in self._profile.gaps]
-        others = [place for place in range(_width(self._table)) if place not in self._profile.gaps]
+        gaps = [place for place in range(width(self._table)) if place in self._profile.gaps]
+        others = [place for place in range(width(self._table)) if place not in self._profile.gaps]
         for places, name in (
             (gaps, f"with more missing values{self._in}"),
             (others, f"{BEYOND}with missing values{self._in}"),
@@ -235,8 +233,8 @@ class _Varied:
     def _alike(self) -> Iterator[Variation]:
         """All values alike, except for keys: nothing varies, and all ranks are tied."""
         keys, head = self._profile.keys | self._profile.pair | self._units.columns, self._units.head
-        places = [place for place in range(_width(self._table)) if place not in keys]
-        frame = _as_frame(self._table)
+        places = [place for place in range(width(self._table)) if place not in keys]
+        frame = as_frame(self._table)
         for place in places:
             column = frame.iloc[:, place]
             present = head + np.flatnonzero(column.iloc[head:].notna().to_numpy())
@@ -244,7 +242,7 @@ class _Varied:
                 rows = np.r_[np.arange(head), np.full(len(column) - head, present[0])]
                 frame.isetitem(place, column.iloc[rows].set_axis(column.index))
         if self._count > 1 and places:
-            yield self._with(f"with all values{self._in} alike", _like(self._table, frame))
+            yield self._with(f"with all values{self._in} alike", like_table(self._table, frame))
 
     def _groups(self) -> Iterator[Variation]:
         for column, value in _groups(self._table.iloc[self._units.head :]):
@@ -286,7 +284,7 @@ def split_variations(tables: Mapping[str, Any], name: str, rows: int) -> Iterato
         yield of("if values were far outside", far)
     for places, label in ((slice(0, None, 2), "a stretch"), (slice(1, None, 2), "another stretch")):
         stretch = np.arange(count // 3, count // 3 + max(1, count // 6))
-        holes = _with_holes(table, list(range(_width(table)))[places], random, may_change=True, rows=stretch)
+        holes = _with_holes(table, list(range(width(table)))[places], random, may_change=True, rows=stretch)
         if holes is not None:
             yield of(f"if values were missing in {label}", holes)
     yield of("if values stood in other rows", _mixed(table, random))
@@ -302,116 +300,28 @@ def split_variations(tables: Mapping[str, Any], name: str, rows: int) -> Iterato
 
 def emptied(table: Any, rows: Any) -> Any:
     """The table with missing values in these rows, in the columns that can have them; None if there are none."""
-    return _with_holes(table, list(range(_width(table))), None, may_change=True, rows=rows)
+    return _with_holes(table, list(range(width(table))), None, may_change=True, rows=rows)
 
 
 def zeroed(table: Any, rows: Any) -> Any:
     """The table with 0 in place of the numbers in these rows, and False in place of truth values; None without both."""
-    frame, changed = _as_frame(table), False
+    frame, changed = as_frame(table), False
     for place in range(frame.shape[1]):
         column = frame.iloc[:, place].copy()
         if column.dtype.kind in "iufb" and not isinstance(column.dtype, pd.SparseDtype):  # which cannot be assigned to
             column.iloc[rows] = column.dtype.type(0)
             frame.isetitem(place, column)
             changed = True
-    return _like(table, frame) if changed else None
+    return like_table(table, frame) if changed else None
 
 
 def _mixed(table: Any, random: Any) -> Any:
     """A table whose columns have nothing to do with each other, so that no column stands for another one."""
-    frame = _as_frame(taken(table, random.integers(0, len(table), _MIXED)))
+    frame = as_frame(taken(table, random.integers(0, len(table), _MIXED)))
     for place in range(1, frame.shape[1]):
         column = frame.iloc[:, place]
         frame.isetitem(place, column.iloc[random.permutation(_MIXED)].set_axis(column.index))
-    return _like(table, frame)
-
-
-def enlarged(
-    table: Any,
-    rows: int,
-    renewed: Collection[int] | None = None,
-    *,
-    is_similar: bool = False,
-    has_other_words: bool = False,
-) -> Any:
-    """A table with this many rows: copies of its rows, all of them in turn.
-
-    Texts of a copy get an ending, or, with `has_other_words`, other letters: a part of them is then another one too.
-    """
-    count = len(table)
-    places = range(_width(table)) if renewed is None else renewed
-    positions = np.arange(rows) % count
-    frame = _as_frame(taken(table, np.sort(positions) if is_similar else positions))
-    random = np.random.default_rng(SEED)
-    for place in range(frame.shape[1]):
-        column = frame.iloc[:, place]
-        if is_similar:
-            if column.dtype.kind == "f":
-                frame.isetitem(place, (column * random.uniform(0.5, 1.5, rows)).astype(column.dtype))
-        elif place in places and not (renewed and isinstance(column.dtype, pd.CategoricalDtype)):
-            new = _renewed(column, np.arange(rows) // count, has_other_words)
-            if new is not None:
-                frame.isetitem(place, new)
-    return _like(table, frame)
-
-
-def _renewed(column: Any, copies: Any, has_other_words: bool = False) -> Any:
-    """The column with other values in each copy; None if its values cannot be others.
-
-    Times of a copy are after all before it, or before them if the rows are sorted from late to early.
-    """
-    dtype = column.dtype
-    try:
-        if isinstance(dtype, pd.CategoricalDtype) and _is_text(column.astype(object)):
-            return _renewed(column.astype(object), copies, has_other_words).astype("category")
-        if _is_text(column):
-            texts = column.astype(object)
-            later = (copies > 0) & column.notna().to_numpy()
-            if bool(column.dropna().str.fullmatch("[0-9]{1,15}").all()):  # a number with another ending is none
-                numbers = column[later].astype("int64")
-                texts[later] = _with_digits(
-                    numbers + (1 + column.dropna().astype("int64").max()) * copies[later], column
-                )
-                return texts.astype(dtype)
-            new = _in_other_letters if has_other_words else "{}-{}".format
-            texts[later] = [new(text, copy) for text, copy in zip(texts[later], copies[later], strict=True)]
-            return texts.astype(dtype)
-        if dtype.kind in "iuf":
-            span = column.max() - column.min() + 1
-            return (column + span * copies).astype(dtype) if bool(np.isfinite(float(span))) else None
-        if dtype.kind == "M":
-            first = column[copies == 0]
-            span = (column.max() - column.min()).ceil("D") + pd.Timedelta(days=1)
-            most = max(1, int(pd.Timedelta(days=36500) / span))
-            sign = -1 if first.is_monotonic_decreasing and not first.is_monotonic_increasing else 1
-            return (column + sign * span * (copies % most)).astype(dtype)
-    except (TypeError, ValueError, OverflowError):  # a small dtype, or values without order
-        return None
-    return None
-
-
-def _with_digits(numbers: Any, column: Any) -> Any:
-    """Numbers as texts, with zeros in front if all texts of the column have the same length."""
-    lengths = column.dropna().str.len()
-    width = int(lengths.iloc[0]) if len(lengths) and lengths.nunique() == 1 else 1
-    return numbers.astype("str").str.zfill(width).to_numpy(dtype=object)
-
-
-def _in_other_letters(text: str, copy: int) -> str:
-    """The text with letters that come later in the alphabet."""
-    return text.translate(_other_letters(int(copy) % 25 + 1))
-
-
-@cache
-def _other_letters(step: int) -> dict[int, str]:
-    alphabets = (string.ascii_lowercase, string.ascii_uppercase)
-    return {ord(old): letters[(place + step) % 26] for letters in alphabets for place, old in enumerate(letters)}
-
-
-def _is_text(column: Any) -> bool:
-    if isinstance(column.dtype, pd.StringDtype):
-        return True
-    return pd.api.types.is_object_dtype(column.dtype) and all(isinstance(v, str | None) for v in column)
+    return like_table(table, frame)
 
 
 def _largest(column: Any) -> Any:
@@ -424,7 +334,7 @@ def _far_outside(table: Any, rows_of: Callable[[Any], Any]) -> Any:
 
     None if it has no numbers.
     """
-    frame, changed = _as_frame(table), False
+    frame, changed = as_frame(table), False
     for place in range(frame.shape[1]):
         column = frame.iloc[:, place].copy()
         if column.dtype not in ("int64", "float64", "Int64", "Float64"):
@@ -436,7 +346,7 @@ def _far_outside(table: Any, rows_of: Callable[[Any], Any]) -> Any:
         column.iloc[rows] = values.astype(column.dtype).array
         frame.isetitem(place, column)
         changed = True
-    return _like(table, frame) if changed else None
+    return like_table(table, frame) if changed else None
 
 
 def with_rows(base: Tables, name: str, positions: Any, followers: Mapping[str, Any] | None = None) -> Tables:
@@ -489,31 +399,6 @@ def trimmed(table: Any) -> Any:
     return taken(table, units.evenly(ROWS))
 
 
-def taken(table: Any, positions: Any) -> Any:
-    """Rows of a table by position. A default index is numbered again."""
-    part = table.iloc[positions]
-    return part.reset_index(drop=True) if is_numbered(table) else part
-
-
-def _width(table: Any) -> int:
-    return 1 if isinstance(table, pd.Series) else int(table.shape[1])
-
-
-def _columns(table: Any) -> Iterator[Any]:
-    if isinstance(table, pd.Series):
-        yield table
-    else:
-        yield from (table.iloc[:, place] for place in range(table.shape[1]))
-
-
-def _as_frame(table: Any) -> Any:
-    return table.to_frame() if isinstance(table, pd.Series) else table.copy()
-
-
-def _like(table: Any, frame: Any) -> Any:
-    return frame.iloc[:, 0].rename(table.name) if isinstance(table, pd.Series) else frame
-
-
 def _is_key(column: Any) -> bool:
     kind = getattr(column.dtype, "kind", "O")
     if kind in "fcb" or len(column) < (_MANY if kind in "iu" else 2):
@@ -537,7 +422,7 @@ def is_sorted(column: Any) -> bool:
 
 
 def _has_duplicates(table: Any) -> bool:
-    frame = _as_frame(table)
+    frame = as_frame(table)
     places = [at for at, dtype in enumerate(frame.dtypes) if getattr(dtype, "kind", "O") not in "fc"]
     try:
         return bool((frame.iloc[:, places] if places else frame).duplicated().any())
@@ -549,7 +434,7 @@ def _with_holes(
     table: Any, places: list[int], random: Any, *, may_change: bool, rows: Any = None, head: int = 0
 ) -> Any:
     """The table with a tenth of the values missing in some columns; None if no dtype allows it. A head stays."""
-    frame, changed = _as_frame(table), False
+    frame, changed = as_frame(table), False
     for place in places:
         column = frame.iloc[:, place].copy()
         count = len(column) - head
@@ -567,7 +452,7 @@ def _with_holes(
         if column.dtype == dtype:
             frame.isetitem(place, column)
             changed = True
-    return _like(table, frame) if changed else None
+    return like_table(table, frame) if changed else None
 
 
 def _groups(table: Any) -> Iterator[tuple[Any, Any]]:
