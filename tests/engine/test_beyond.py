@@ -11,6 +11,7 @@ from autocoder_jupyter.display.verified import opinion_blocks
 from autocoder_jupyter.engine.evidence.beyond import finds_columns_by_place
 from autocoder_jupyter.engine.evidence.comparison import ComparisonOutcome, FoundPlace, TriedVariation
 from autocoder_jupyter.engine.evidence.second_opinion import Findings
+from autocoder_jupyter.engine.evidence.units import Units
 from autocoder_jupyter.engine.evidence.variations import VariedSample, few_rows
 from autocoder_jupyter.redaction.messages import Redaction
 from autocoder_jupyter.types import Difference, OutputSpec, SecondOpinion
@@ -123,7 +124,7 @@ def test_a_category_without_rows_and_columns_in_another_order() -> None:
 
 
 def test_they_have_few_rows_and_odd_tables_have_none() -> None:
-    assert len(few_rows({"x": sales(900)})["x"]) == 120
+    assert len(few_rows({"x": sales(900)}, {"x": Units.of(sales(900))})["x"]) == 120
     for table in (pd.DataFrame(), pd.DataFrame({"a": [[1], {}] * 30}), pd.Series([1.5] * 30), pd.Series(["a"] * 30)):
         assert beyond(x=table) == {}
     assert "with numbers a million times as large" in beyond(x=pd.Series(np.arange(60) % 23))

@@ -22,7 +22,7 @@ def figure(*series: dict[str, Any], kind: Any = "matplotlib") -> Figure:
     return Figure(b"", 0, 0, kind=kind, data=list(series))
 
 
-def bars(x: list[Any], y: list[float], kind: str = "bar", **more: Any) -> dict[str, Any]:
+def bars(x: list[Any], y: list[Any], kind: str = "bar", **more: Any) -> dict[str, Any]:
     return {"type": kind, "name": "", "x": x, "y": y, **more}
 
 

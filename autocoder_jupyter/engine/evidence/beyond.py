@@ -45,14 +45,16 @@ def finds_columns_by_place(code: str) -> bool:
     return bool(_BY_PLACE.search(code))
 
 
-def beyond(base: Mapping[str, Any], *, by_place: bool = False) -> Iterator[tuple[str, Tables]]:
+def beyond(
+    base: Mapping[str, Any], units: Mapping[str, Units], *, by_place: bool = False
+) -> Iterator[tuple[str, Tables]]:
     """The variations with their names.
 
     Args:
         base: small tables; see `variations.few_rows`.
+        units: what belongs together in each table.
         by_place: whether the columns are also put in another order.
     """
-    units = {name: Units.of(table) for name, table in base.items()}
     if any(one.head for one in units.values()):
         return
     shared, groups, columns = _shared(base), _labels(base, units, "groups"), _labels(base, units, "columns")

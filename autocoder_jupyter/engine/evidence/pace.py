@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from autocoder_jupyter.engine.evidence.code_numbers import largest_number
 from autocoder_jupyter.engine.evidence.solution_worker import SolutionStopped, SolutionWorker
 from autocoder_jupyter.engine.evidence.time_limit import TimeLimit
 from autocoder_jupyter.engine.evidence.variations import VariedSample, main_table
@@ -13,8 +14,8 @@ from autocoder_jupyter.engine.evidence.variations import VariedSample, main_tabl
 TIMES = 100
 """How many times as many rows as the sample has."""
 
-SIZES = (2_000, 8_000)
-"""Rows of the runs."""
+ROWS = 8_000
+"""Rows of the second run."""
 
 LEAST_SECONDS, CALL_SECONDS = 0.1, 2.0
 """Seconds of processor time below which a run shows nothing, and after which it is stopped."""
@@ -26,16 +27,19 @@ _SQUARE = 1.6
 
 
 def pace(side: SolutionWorker, varied: VariedSample, others: Mapping[str, Any], limit: TimeLimit) -> str:
-    """What so many rows would take, as a sentence; "" if that is not long. It may end the worker. Blocks."""
+    """What so many rows would take, as a sentence; "" if that is not long. It may end the worker. Blocks.
+
+    The first run has as many rows as another layer tries. The second has fewer rows if that one was slow, and more only
+    if the square of the rows would be slow.
+    """
     name = main_table(varied.tables)
-    rows = TIMES * len(varied.tables[name]) if name else 0
-    few, many = (varied.larger(size) for size in SIZES)
-    if few is None or many is None or rows < len(many.tables[name]):
+    first = varied.larger(largest_number(side.program.code)) if name else None
+    if first is None:
         return ""
+    rows = TIMES * len(varied.tables[name])
     found = list[tuple[int, float]]()
-    for tables in (few.tables, many.tables):
-        if found and found[0][1] >= LEAST_SECONDS:  # a smaller table says as much
-            tables = varied.trimmed
+    tables: Mapping[str, Any] | None = first.tables
+    while tables is not None and len(tables[name]) < rows:
         before = side.worker.processor_seconds
         try:
             answer = side.on({**others, **tables}, limit.part(CALL_SECONDS), reuse=True)
@@ -44,7 +48,12 @@ def pace(side: SolutionWorker, varied: VariedSample, others: Mapping[str, Any], 
         if answer.error:
             return ""
         found.append((len(tables[name]), side.worker.processor_seconds - before))
-    return _sentence(rows, sorted(found), "about")
+        count, seconds = found[0]
+        if len(found) > 1 or seconds * (rows / count) ** 2 < SLOW:
+            break
+        larger = varied.larger(ROWS)
+        tables = varied.trimmed if seconds >= LEAST_SECONDS else larger.tables if larger is not None else None
+    return _sentence(rows, sorted(found), "about") if found else ""
 
 
 def _sentence(rows: int, found: list[tuple[int, float]], about: str) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import combinations
 from typing import Any, TypeVar
 
@@ -541,8 +540,13 @@ class VariedSample:
     def beyond(self, *, by_place: bool) -> tuple[Variation, ...]:
         """Variations beyond the profile, of a few rows; see `beyond.beyond`."""
         base = self.trimmed
-        made = partial(beyond.beyond, by_place=by_place)
-        return self._once(f"beyond, {by_place}", lambda: tuple(Variation(*one) for one in made(few_rows(base))))
+
+        def make() -> tuple[Variation, ...]:
+            units = {name: Units.of(table) for name, table in base.items()}
+            few = few_rows(base, units)
+            return tuple(Variation(*one) for one in beyond.beyond(few, units, by_place=by_place))
+
+        return self._once(f"beyond, {by_place}", make)
 
     def larger(self, more_than: int) -> Variation | None:
         """The sample with its largest table several times as large; None if that cannot be made."""
@@ -556,12 +560,12 @@ class VariedSample:
             return made
 
 
-def few_rows(base: Tables) -> Tables:
+def few_rows(base: Tables, units: Mapping[str, Units]) -> Tables:
     """At most `beyond.ROWS` rows of the largest table, with the rows of other tables that match them."""
     name = main_table(base)
     if not name or len(base[name]) <= beyond.ROWS:
         return base
-    return with_rows(base, name, Units.of(base[name]).evenly(beyond.ROWS))
+    return with_rows(base, name, units[name].evenly(beyond.ROWS))
 
 
 def small_parts(tables: Mapping[str, Any], count: int) -> Iterator[Tables]:
