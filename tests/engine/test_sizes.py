@@ -169,7 +169,7 @@ def test_an_error_on_texts_that_were_made_up_is_no_difference(workers: tuple[Wor
     sum_of_numbers = "x['id'].str[1:].astype(int).sum() * 0 + x['amount'].sum()"
     found = compared(workers, sum_of_numbers, "x['amount'].sum()", float(orders()["amount"].sum()), parts=1)
     assert not any(tried.differences and not is_outside(tried.name) for tried in found.tried)
-    assert found.tried[-1].failed == "the function refuses texts that were made up"
+    assert "the function refuses texts that were made up" in [tried.failed for tried in found.tried]
 
 
 @pytest.mark.local_sandbox

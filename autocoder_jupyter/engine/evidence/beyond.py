@@ -57,7 +57,9 @@ def beyond(
     """
     if any(one.head for one in units.values()):
         return
-    shared, groups, columns = _shared(base), _labels(base, units, "groups"), _labels(base, units, "columns")
+    shared = _shared(base)
+    groups = _labels(base, {name: one.groups for name, one in units.items()})
+    columns = _labels(base, {name: one.columns for name, one in units.items()})
     makers: list[tuple[str, Callable[[Mapping[str, Any], frozenset[str]], Tables | None], frozenset[str]]] = [
         ("with numbers a million times as large", _large_numbers, shared | groups),
         ("with ids beyond 2**53", _large_ids, shared),
@@ -80,10 +82,9 @@ def beyond(
             yield f"{BEYOND}{name}", made
 
 
-def _labels(tables: Mapping[str, Any], units: Mapping[str, Units], of: str) -> frozenset[str]:
-    """The names of the columns of units."""
-    frames = {name: as_frame(table) for name, table in tables.items()}
-    return frozenset(str(frames[name].columns[place]) for name, one in units.items() for place in getattr(one, of))
+def _labels(tables: Mapping[str, Any], places: Mapping[str, frozenset[int]]) -> frozenset[str]:
+    """The names of some columns."""
+    return frozenset(str(as_frame(tables[name]).columns[place]) for name, some in places.items() for place in some)
 
 
 def _shared(tables: Mapping[str, Any]) -> frozenset[str]:
