@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.engine.evidence.pace import pace
+from autocoder_jupyter.engine.evidence.pace import may_be_slow, pace
 from autocoder_jupyter.engine.evidence.solution_worker import SolutionWorker
 from autocoder_jupyter.engine.evidence.time_limit import TimeLimit
 from autocoder_jupyter.engine.evidence.variations import VariedSample
@@ -49,3 +49,9 @@ def test_it_is_a_mark() -> None:
     slow = "90,000 rows would take about 40 minutes: its time grows with the square of the rows"
     found = verified(Evidence(strength=Strength(pace=slow)), None, 1)
     assert slow in found.unchecked and not found.questions
+
+
+def test_code_without_a_loop_is_not_tried() -> None:
+    assert not may_be_slow("def run(x):\n    return float(x.groupby('g')['n'].sum().max())")
+    for body in ("sum(n for n in x['n'])", "x['n'].apply(len)", "(x['n'].to_numpy()[:, None] > 1).sum()"):
+        assert may_be_slow(f"def run(x):\n    return {body}")

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from autocoder_jupyter.engine.evidence.code_numbers import largest_number
+from autocoder_jupyter.engine.evidence.mutants import LONGEST_CODE
 from autocoder_jupyter.engine.evidence.solution_worker import SolutionStopped, SolutionWorker
 from autocoder_jupyter.engine.evidence.time_limit import TimeLimit
 from autocoder_jupyter.engine.evidence.variations import VariedSample, main_table
+from autocoder_jupyter.untrusted.parsing import parse
 
 TIMES = 100
 """How many times as many rows as the sample has."""
@@ -25,6 +29,17 @@ SLOW = 60.0
 
 _SQUARE = 1.6
 
+_PAIRS = re.compile(r"\b(?:apply|map|transform|agg|pipe|cross|outer|cdist|meshgrid|dot)\b|\[:, None|\[:, np.newaxis")
+"""Words of code that calls a function for each row, or pairs each row with each."""
+
+
+def may_be_slow(code: str) -> bool:
+    """Whether code may take more than a fixed time for each row: it has a loop, or calls what may have one."""
+    if len(code) > LONGEST_CODE:
+        return True
+    loops = ast.For | ast.While | ast.comprehension | ast.Lambda
+    return any(isinstance(node, loops) for node in ast.walk(parse(code))) or bool(_PAIRS.search(code))
+
 
 def pace(side: SolutionWorker, varied: VariedSample, others: Mapping[str, Any], limit: TimeLimit) -> str:
     """What so many rows would take, as a sentence; "" if that is not long. It may end the worker. Blocks.
@@ -33,7 +48,8 @@ def pace(side: SolutionWorker, varied: VariedSample, others: Mapping[str, Any], 
     if the square of the rows would be slow.
     """
     name = main_table(varied.tables)
-    first = varied.larger(largest_number(side.program.code)) if name else None
+    code = side.program.code
+    first = varied.larger(largest_number(code)) if name and may_be_slow(code) else None
     if first is None:
         return ""
     rows = TIMES * len(varied.tables[name])
