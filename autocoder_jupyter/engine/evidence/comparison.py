@@ -19,6 +19,7 @@ from pydantic import AfterValidator, BaseModel, Field
 
 from autocoder_jupyter.engine.evidence.beyond import finds_columns_by_place
 from autocoder_jupyter.engine.evidence.code_numbers import largest_number
+from autocoder_jupyter.engine.evidence.conditions import may_remember
 from autocoder_jupyter.engine.evidence.drawn import OTHERWISE, drawn_tables
 from autocoder_jupyter.engine.evidence.second_writer import (
     ColumnNames,
@@ -590,6 +591,10 @@ class Comparer:
         return replace(outcome, tried=tuple(tried), parts=parts, ended=self._clean(ended), smallest=self._small())
 
     @property
+    def _may_remember(self) -> bool:
+        return any(may_remember(side.program.code) for side in (self.first, self.second))
+
+    @property
     def _only_draw(self) -> bool:
         """Whether figures alone are compared: to draw one takes as long as many calls."""
         return all(_type_of(self.first.program.outputs, one) == "Figure" for one, _ in self.pairs)
@@ -602,8 +607,8 @@ class Comparer:
     def _tried(self, variation: Variation, limit: TimeLimit) -> tuple[TriedVariation, ...]:
         """What was found on a variation; () if its outputs have nothing that can be compared."""
         found = self._compared(variation.tables, limit, reuse=True, kept=True)
-        # Not because of the calls that this process had before; outside, that is not worth the time.
-        if isinstance(found, str) or (found.places and not variation.is_outside):
+        # Not because of the calls that this process had before; outside, that is only worth the time if it may be so.
+        if isinstance(found, str) or (found.places and (not variation.is_outside or self._may_remember)):
             with suppress(SolutionStopped):
                 found = self._compared(variation.tables, limit, kept=True)
         if not isinstance(found, str) and variation.has_new_texts and any(map(_raised, found.places)):
