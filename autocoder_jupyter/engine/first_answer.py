@@ -21,6 +21,7 @@ from autocoder_jupyter.engine.plan import (
     PlannedOutput,
     PlannedParameter,
     PlannedQuestion,
+    names_type,
 )
 from autocoder_jupyter.engine.probes import ROUNDS, probes_in
 from autocoder_jupyter.engine.prompt import (
@@ -95,24 +96,31 @@ _QUOTED = re.compile(
     r"""\A(?P<before>.*?)^[ \t]*[rR]?(?P<quote>\"{3}|'{3})(?P<text>.*?)(?<!\\)(?P=quote)""", re.DOTALL | re.MULTILINE
 )
 _BEFORE = re.compile(
-    r"\s*(?:(?!import\b|from\b|def\b|class\b)[^\n<{`]{1,200}\n+)?"
+    r"\s*(?:(?!import\b|from\b|def\b|class\b|[^\n]*(?i:\b(?:attempt|draft|first|try)\b))[^\n<{`]{1,200}\n+)?"
     r"(?:(?:```|~~~)(?!probe)[^\n]*\n)?(?:[ \t]*#[^\n]*\n)*\s*"
 )
-"""What may stand before the module: one line of prose. Behind more, as behind thoughts, may come another module."""
+"""What may stand before the module: one line of prose, if it announces no draft. Behind more, as behind thoughts, may
+come another module."""
 
 _LONGEST_HEAD = 30_000
 _LONGEST_ITEM = 2_000
 
 _SECTIONS = ("outputs", "parameters", "assumptions", "packages", "system packages", "holds", "questions")
+_USUAL = {"args": "parameters", "arguments": "parameters", "inputs": "parameters", "returns": "returns"}
+"""Sections of docstrings as people write them."""
+
 _SECTION = re.compile(
-    rf"^[ \t]*[#*_]*[ \t]*(?P<name>{'|'.join(_SECTIONS)}|returns)[*_]*[ \t]*:[*_]*[ \t]*(?P<rest>.*)$", re.IGNORECASE
+    rf"^[ \t]*[#*_]*[ \t]*(?P<name>{'|'.join((*_SECTIONS, *_USUAL))})[*_]*[ \t]*:[*_]*[ \t]*(?P<rest>.*)$",
+    re.IGNORECASE,
 )
+_UNDERLINED = re.compile(r"^([ \t]*\w[\w ]*?)[ \t]*\n[ \t]*-{3,}[ \t]*$", re.MULTILINE)
 _ITEM = re.compile(r"^(?P<indent>[ \t]*)[-*•][ \t]+(?P<text>.*)$")
 _TYPED = re.compile(r"^(?P<name>.+?)\s*\((?P<type>[^()]*)\)\s*(?::\s*(?P<meaning>.*))?$", re.DOTALL)
 _COLON = re.compile(r"^(?P<name>[^:]+?)\s*:\s*(?P<rest>.*)$", re.DOTALL)
 _ENDS_TYPE = re.compile(r"[,;(]|\s[-–—]\s|\.\s")
 _CHOICE = re.compile(r"^(?P<text>.*?)\s*\[(?P<options>.+)\]\s*[,;.]?\s*(?:assumed\s*:?\s*(?P<assumed>.*))?$", re.DOTALL)
-_NONE = frozenset({"", "none", "-", "–", "n/a", "none."})
+_NONE = frozenset({"", "none", "n/a", "null", "nothing", "none needed", "none required", "not applicable"})
+_MARKS = " .,;:`'\"*()[]{}-–"
 
 
 def docstring_in(text: str) -> str | None:
@@ -126,26 +134,27 @@ def read_docstring(docstring: str) -> PlanAnswer:
     sections: dict[str, list[tuple[int, str]]] = {}
     title: list[str] = []
     current: list[tuple[int, str]] | None = None
-    for line in docstring[:_LONGEST_HEAD].strip().splitlines():
+    for line in _UNDERLINED.sub(r"\1:", docstring[:_LONGEST_HEAD].strip()).splitlines():
         if heading := _SECTION.match(line):
             name = heading["name"].lower()
-            current = sections.setdefault("outputs" if name == "returns" else name, [])
+            current = sections.setdefault(_USUAL.get(name, name), [])
             if heading["rest"].strip():
                 current.append((0, heading["rest"].strip()))
         elif current is None:
             title.append(line.strip())
-        elif item := _ITEM.match(line):
-            current.append((len(item["indent"].expandtabs(4)), item["text"].strip()))
-        elif line.strip() and current:
-            indent, text = current[-1]
-            current[-1] = (indent, f"{text} {line.strip()}")
         elif line.strip():
-            current.append((0, line.strip()))
-    lines = {name: [text for _, text in items if text.lower() not in _NONE] for name, items in sections.items()}
+            item = _ITEM.match(line)
+            indent, text = _indent(line), (item["text"] if item else line).strip()
+            if item or not current or (indent <= current[-1][0] and _begins_item(text)):
+                current.append((indent, text))
+            else:
+                current[-1] = (current[-1][0], f"{current[-1][1]} {text}")
+    lines = {name: [text for _, text in items if not _is_none(text)] for name, items in sections.items()}
+    returned = (output for output in _outputs(sections.get("returns", [])) if names_type(output.type))
     return PlanAnswer(
         description=" ".join(filter(None, title)),
-        outputs=list(_outputs(sections.get("outputs", []))),
-        parameters=[_parameter(text) for text in lines.get("parameters", [])],
+        outputs=list(_outputs(sections.get("outputs", []))) or list(returned),
+        parameters=[one for text in lines.get("parameters", []) if not _is_none((one := _parameter(text)).name)],
         assumptions=lines.get("assumptions", []),
         packages=list(_words(lines.get("packages", []))),
         system_packages=list(_words(lines.get("system packages", []))),
@@ -154,26 +163,45 @@ def read_docstring(docstring: str) -> PlanAnswer:
     )
 
 
+def _indent(line: str) -> int:
+    return len(line.expandtabs(4)) - len(line.expandtabs(4).lstrip())
+
+
+def _is_none(text: str) -> bool:
+    """Whether a text says that there is nothing, in words or as an empty list."""
+    return text.strip(_MARKS).lower() in _NONE
+
+
+def _begins_item(text: str) -> bool:
+    """Whether a line without a bullet is an item of its own: a name with its type, or a type."""
+    name, kind, _ = _typed(text)
+    return len(name.split()) == 1 and (names_type(kind.partition("=")[0]) or names_type(name))
+
+
 def _words(lines: Iterable[str]) -> Iterator[str]:
     """The words of a list with commas, without backticks; of a line, what stands before an explanation."""
     for line in lines:
-        for word in line.split(","):
+        for word in (line.strip("[]") if line.startswith("[") else line).split(","):
             name = re.split(r"\s[-–—(]|:\s", word.strip())[0].strip("`'\" .")
-            if name.lower() not in _NONE:
+            if not _is_none(name):
                 yield name
 
 
 def _outputs(items: list[tuple[int, str]]) -> Iterator[PlannedOutput]:
-    """The outputs. Items that are further to the right than the first one are columns of the output before them."""
+    """The outputs. Items that are further to the right than the first one are columns of the output before them. An
+    output of which only the type is said is the result.
+    """
     output: PlannedOutput | None = None
-    for indent, text in items:
-        if text.lower() in _NONE:
+    for number, (indent, text) in enumerate(items, start=1):
+        if _is_none(text):
             continue
         name, kind, meaning = _typed(text)
         if output is not None and indent > items[0][0]:
             name = re.sub(r"^column\s+", "", name).strip("`'\"*")
             output.columns.append(PlannedColumn(name=name, dtype=kind, meaning=meaning))
             continue
+        if not names_type(kind) and names_type(name):
+            name, kind, meaning = f"result_{number}" if number > 1 else "result", name, text.partition(":")[2].strip()
         if output is not None:
             yield output
         output = PlannedOutput(name=name.strip("`'\"*"), type=kind, meaning=meaning)

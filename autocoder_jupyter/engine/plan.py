@@ -50,6 +50,15 @@ def meant_type(words: str) -> MeantType:
     return found
 
 
+def names_type(words: str) -> bool:
+    """Whether a text names a type."""
+    try:
+        meant_type(words)
+    except ValueError:
+        return False
+    return True
+
+
 def _union(texts: Iterable[str]) -> MeantType | None:
     """The type of `A | B`: None makes it optional, int and float make float, equal types make one."""
     given = list(texts)

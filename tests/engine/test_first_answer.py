@@ -88,6 +88,10 @@ def test_each_section_of_the_docstring_is_read() -> None:
         "Returns: total (float): the sum",
         "## Outputs:\n  - total: float - the sum",
         "OUTPUTS:\ntotal (float): the sum",
+        "Parameters: {}\nAssumptions: []\nHolds: {}\nOutputs:\n- total (float): the sum",
+        "Args:\n    sales (pd.DataFrame): the table\nOutputs:\n- total (float): the sum",
+        "Parameters:\n- none\n- `sales` (DataFrame): the table\nOutputs:\n    total (float): the sum",
+        "Parameters\n----------\nsales : pd.DataFrame\n    The table.\n\nOutputs\n-------\ntotal : float, the sum",
     ],
 )
 def test_weak_models_write_the_same_in_many_ways(outputs: str) -> None:
@@ -95,6 +99,41 @@ def test_weak_models_write_the_same_in_many_ways(outputs: str) -> None:
     plan = reading(Request("x", "p"), INPUTS)(plan_in(code, code))
     assert [(one.name, one.type, one.meaning) for one in plan.outputs] == [("total", "float", "the sum")]
     assert plan.packages == () and plan.inputs == INPUTS
+
+
+@pytest.mark.parametrize(
+    ("returns", "expected"),
+    [
+        ("Returns:\n    float: The total of v.", [("result", "float", "The total of v.")]),
+        (
+            "Returns:\n    pd.DataFrame: One row.\n    int: Its rows.",
+            [("result", "DataFrame", "One row."), ("result_2", "int", "Its rows.")],
+        ),
+        ("Returns\n-------\nfloat\n    The total.", [("result", "float", "")]),
+        ("Returns:\n    The total of v, as a number.", [("result", "float", "")]),
+        (
+            "Outputs:\n  total (float): the sum\n  of all\n  n (int): the count\n",
+            [("total", "float", "the sum of all"), ("n", "int", "the count")],
+        ),
+        (
+            "Outputs:\n- table: one row per shop\n    - date (period[M])\n",
+            [("result", "DataFrame", "one row per shop")],
+        ),
+    ],
+)
+def test_outputs_are_read_as_docstrings_usually_have_them(returns: str, expected: list[tuple[str, str, str]]) -> None:
+    code = (
+        f'"""Add it up.\n\nArgs:\n    sales: the table.\n\n{returns}\n"""\n\ndef run(sales) -> float:\n    return 1.0\n'
+    )
+    plan = reading(Request("x", "p"), INPUTS)(plan_in(code, code))
+    assert [(one.name, one.type, one.meaning) for one in plan.outputs] == expected
+    assert plan.inputs == INPUTS
+
+
+@pytest.mark.parametrize("packages", ["[]", "['scipy', 'scikit-learn']", "None needed.", "scipy, none"])
+def test_a_list_of_packages_may_be_one_of_python_or_none(packages: str) -> None:
+    found = read_docstring(f"Add it up.\n\nPackages: {packages}")
+    assert set(found.packages) <= {"scipy", "scikit-learn"} and len(found.packages) == packages.count("sc")
 
 
 @pytest.mark.parametrize(
@@ -139,8 +178,9 @@ def test_the_docstring_is_found_as_soon_as_it_has_an_end() -> None:
         f"```python\nimport pandas\n\n\ndef run():\n    {HEAD}",
         '```json\n{"outputs": []}\n```\n```python\n"""Add up."""\n',
         "no docstring",
+        f"**First attempt:**\n\n```python\n{HEAD}",
     ],
-    ids=["thoughts", "of a function", "below JSON", "none"],
+    ids=["thoughts", "of a function", "below JSON", "none", "of a draft"],
 )
 def test_another_docstring_is_not_a_plan_yet(text: str) -> None:
     assert docstring_in(text) is None
