@@ -17,6 +17,7 @@ from typing import Any, TypeVar, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from autocoder_jupyter.errors import UnusableAnswer
+from autocoder_jupyter.models.faults import FOR_SMALL_MODELS
 from autocoder_jupyter.models.loops import REPEATED
 from autocoder_jupyter.models.protocol import SILENT, LanguageModel, Listener, Question, answer_form, schema_in_words
 from autocoder_jupyter.models.thoughts import without_thoughts
@@ -28,6 +29,7 @@ from autocoder_jupyter.untrusted.plain_json import valid_record
 # Fenced blocks
 
 _FENCE = re.compile(r"^[ \t]*(?P<mark>`{3,}|~{3,})[ \t]*(?P<tag>[^`\n]*)$")
+_OPENING_BEHIND_WORDS = re.compile(r"^[A-Za-z][^`\"#]{0,200}(?P<mark>`{3,})(?P<tag>py(?:thon3?)?)[ \t]*$")
 
 LONGEST_CODE = 100_000
 """The maximum number of characters of source that are parsed, because Python's parser blocks other threads."""
@@ -56,7 +58,7 @@ def fenced_blocks(text: str, complete: Callable[[str], bool] = lambda body: True
     tries = _MOST_TRIES
     start = 0
     while start < len(lines):
-        opening = _FENCE.match(lines[start])
+        opening = _FENCE.match(lines[start]) or _OPENING_BEHIND_WORDS.match(lines[start])
         if opening is None:
             start += 1
             continue
@@ -194,10 +196,7 @@ _MOST_CHARACTERS_PER_TOKEN = 9
 """English has four to six."""
 
 _SMALLEST_WINDOW = 500
-HELP_FOR_SMALL_MODELS = (
-    "Try again (%autocode retry), or choose a stronger model with -m. A small model may need less to do "
-    "(--effort quick), or a larger context window, with which its server is started."
-)
+HELP_FOR_SMALL_MODELS = f"Try again (%autocode retry), or choose a stronger model with -m. {FOR_SMALL_MODELS}"
 
 _REPEATS = "It repeats itself, and was stopped."
 _ONLY_THOUGHTS = "It holds only thoughts, and no answer after them."
@@ -314,7 +313,9 @@ def extract_code(text: str, *, must_define: str | None = None) -> str:
     themselves; without a name, the last that has tests; if there is none, the largest.
     """
     text = text[:_LONGEST_ANSWER].replace("\r\n", "\n").lstrip("\ufeff")
-    for found in (_whole(text), _in_json(text), _in_fences(text), _between_prose(text)):
+    records, first = _in_json(text), text.lstrip(" \n`~jsonJSON").removeprefix("<tool_call>").lstrip()[:1]
+    of_record = (records,) if first == "{" else ()
+    for found in (_whole(text), *of_record, _in_fences(text), _between_prose(text), records):
         if codes := list(found):
             best = max(reversed(codes), key=lambda code: _rank(code, must_define))
             return best.strip("\n") + "\n"
@@ -345,15 +346,15 @@ def _is_stub(node: ast.stmt) -> bool:
 
 def _in_json(text: str) -> Iterator[str]:
     """Code in the texts of an object, such as the arguments of a call of a tool."""
-    if not text.lstrip(" \n`~jsonJSON").removeprefix("<tool_call>").lstrip().startswith("{"):
-        return
+    texts: dict[str, None] = {}
     for record in objects_in(text):
         inner = [value for value in record.values() if isinstance(value, dict)]
-        for code in (value for each in (record, *inner) for value in each.values() if isinstance(value, str)):
-            if "\n" not in code.strip() and "\\n" in code:  # escaped twice
-                code = code.replace("\\n", "\n").replace('\\"', '"').replace("\\t", "\t")
-            with contextlib.suppress(NotCode):
-                yield extract_code(code)
+        texts |= dict.fromkeys(value for each in (record, *inner) for value in each.values() if isinstance(value, str))
+    for code in texts:
+        if "\n" not in code.strip() and "\\n" in code:  # escaped twice
+            code = code.replace("\\n", "\n").replace('\\"', '"').replace("\\t", "\t")
+        with contextlib.suppress(NotCode):
+            yield extract_code(code)
 
 
 def _in_fences(text: str) -> list[str]:

@@ -195,7 +195,9 @@ class LiteLLMModel:
                 messages = asked + continuation
             else:  # a reasoning model used all tokens for reasoning
                 room = max(room * 2, session.question.max_tokens)
-        why = f"It was still cut off after {CONTINUATIONS} continuations. Each part may have {room:,} tokens."
+        why = f"It was still cut off after {CONTINUATIONS} continuations. Each part may have {allowed:,} tokens."
+        if not answer.strip():
+            why = f"Within {allowed:,} tokens it wrote {f'only thoughts: {thoughts}' if thoughts else 'nothing'}"
         raise cut_off_error(exchange(CUT_OFF, allowed), why, shortened=False)
 
     async def _request_with_retries(
@@ -218,7 +220,8 @@ class LiteLLMModel:
                 ):
                     room = fitting
                     continue
-                asked = worst.question.input_tokens + max(room, session.question.max_tokens)
+                usual = session.question.max_tokens
+                asked = worst.question.input_tokens + min(max(room, usual), 2 * usual)  # a window takes memory
                 if "num_ctx" not in self._config.params and (context := session.dialect.context(asked)) is not None:
                     offered["num_ctx"] = context
                 async with session.listener.meter.reserve(worst) as grant:

@@ -264,6 +264,10 @@ CUT_OFF = "cut off"
 
 _KEPT = "It was paid for, so a run of the same cell does not ask again."
 
+FOR_SMALL_MODELS = (
+    "A small model may need less to do (--effort quick), or a larger context window, with which its server is started."
+)
+
 
 class CutOff(Exception):
     """The cause of the error for an answer that was cut off.
@@ -293,7 +297,7 @@ def cut_off_error(exchange: Exchange, why: str, *, shortened: bool) -> AutocodeE
         error = UnusableAnswer(
             f"An answer of {exchange.model} was stopped, because it did not end.",
             why=why,
-            hint=f"{_KEPT} Ask again with %autocode retry, or choose another model with -m.",
+            hint=f"{_KEPT} Ask again with %autocode retry, or choose another model with -m. {FOR_SMALL_MODELS}",
         )
     error.__cause__ = CutOff(exchange)
     return error

@@ -219,7 +219,9 @@ class Dialect:
 
 _COUNT = r"`?(\d[\d,]*)"
 _MOST = re.compile(
-    rf"(?:supports at most|less than or equal to|must be at most|maximum allowed is) {_COUNT}", re.IGNORECASE
+    rf"(?:supports at most|less (?:than )?or equal to|must be at most|maximum allowed is|model limit of) {_COUNT}"
+    rf"|range of max_tokens is \[1, {_COUNT}|max_tokens: \d+ > {_COUNT}",
+    re.IGNORECASE,
 )
 _WINDOW = re.compile(
     rf"(?:context (?:length|window|size)|n_ctx)[^\d.]{{0,40}}{_COUNT}|max_new_tokens` must be <= {_COUNT}",

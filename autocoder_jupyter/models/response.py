@@ -64,8 +64,13 @@ def read_answer(body: bytes) -> PlainAnswer | None:
             calls[number] = calls.get(number, "") + piece
         finish_reason = finish_reason or choice.get("finish_reason") or ""
         counts = _openai_counts(record["usage"]) if isinstance(record.get("usage"), dict) else counts
-    text = "".join(texts) or "\n".join(calls.values())
+    text = _with_calls("".join(texts), calls.values())
     return PlainAnswer(text, str(finish_reason), counts) if text and finish_reason else None
+
+
+def _with_calls(text: str, arguments: Iterable[str]) -> str:
+    """The text of an answer, and below it the arguments of its calls of tools: code may be in either."""
+    return "\n\n".join(filter(str.strip, (text, *arguments))) or text
 
 
 def page_title(body: bytes) -> str | None:
@@ -544,8 +549,7 @@ class ServiceResponse:
     """One response of the service.
 
     Args:
-        text: the text of the answer without thoughts, as valid Unicode; the arguments of its calls of tools if it has
-            only these.
+        text: the text of the answer without thoughts, as valid Unicode, and the arguments of its calls of tools.
         usage: its tokens. The cost is None if they are only estimated.
         stopped: why it was stopped; "" if it came to its end.
         limit: the setting because of whose limit it was stopped, if any.
@@ -670,9 +674,10 @@ class ResponseReader:
 
     def _response(self, finish_reason: str, usage: Usage, stopped: str = "", limit: str = "") -> ServiceResponse:
         text, thoughts = self._text.answer, (self._text.thoughts or self._reasoning)[:_SHOWN]
-        if not text.strip() and self._calls:
-            text = "\n".join(map("".join, self._calls.values()))
-            self._on_text(text)
+        if self._calls:
+            whole = _with_calls(text, map("".join, self._calls.values()))
+            self._on_text(whole.removeprefix(text))
+            text = whole
         if finish_reason == REPEATED:
             text = without_loop(text)
         return ServiceResponse(text, finish_reason, usage, stopped, limit, thoughts)

@@ -43,6 +43,8 @@ def indented(text: str, by: str = "    ") -> str:
         f"Install:\n```bash\npip install pandas\n```\nThen:\n```python\n{CODE}```\nPrints:\n```\nok\n```",
         f"```python\nimport os\n```\nor rather\n```python\n{CODE}```",
         f"```text\nrun\n```\n```\n{CODE}```",
+        f"Sure, here's the code: ```python\n{CODE}```\nIt returns a text.",
+        f"I write it.\n{json.dumps({'path': 'solution.py', 'content': CODE})}",
         f"Here is the code:\n\n{CODE}\nThis function returns a text.",
         json.dumps({"language": "python", "code": CODE}),
         json.dumps({"code": f"```python\n{CODE}```"}),

@@ -40,6 +40,14 @@ def test_a_loop_is_found_within_a_page(unit: str, piece: int) -> None:
     assert found is not None and found <= 6000
 
 
+@pytest.mark.parametrize("piece", [7, 1000])
+def test_sentences_that_only_count_are_a_loop_within_some_pages(piece: int) -> None:
+    text = CODE + "".join(f"- Assumption {number}: missing values count as zero.\n" for number in range(600))
+    found = found_after(itertools.chain(text[at : at + piece] for at in range(0, len(text), piece)), 30_000)
+    assert found is not None and found <= 14_000
+    assert len(without_loop(text[:found])) < 2500 and without_loop(text[:found]).startswith(CODE)
+
+
 def test_what_varies_is_no_loop() -> None:
     rows = [f'    ("2024-01-{number % 28 + 1:02}", {number}, "open"),\n' for number in range(2000)]
     assert found_after(itertools.chain(rows), 100_000) is None

@@ -29,6 +29,8 @@ BOTH = {
     "messages, 8000 in the completion). Please reduce the length of the messages or completion.",
     "vLLM later": "This model's maximum context length is 4096 tokens. However, you requested 8000 output tokens and "
     "your prompt contains at least 31 input tokens, for a total of at least 8031 tokens.",
+    "vLLM of 2026": "You passed 31 input tokens and requested 8000 output tokens. However, the model's context length "
+    "is only 4096 tokens, resulting in a maximum input length of -3904 tokens. (parameter=input_tokens, value=31)",
     "SGLang": "Requested token count exceeds the model's maximum context length of 4096 tokens. You requested a total "
     "of 8031 tokens: 31 tokens from the input messages and 8000 tokens for the completion.",
     "TGI": "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 31 `inputs` tokens and "
@@ -58,6 +60,10 @@ async def test_an_answer_that_is_longer_than_what_is_left_of_the_window_is_no_ma
     [
         ("max_tokens is too large: 8000. This model supports at most 4096 completion tokens, you provided 8000.", 4096),
         ("`max_tokens` must be less than or equal to `2048`, the maximum value for `max_tokens`", 2048),
+        ("max_tokens: 8000 > 4096, which is the maximum allowed number of output tokens for claude-3-haiku", 4096),
+        ("Invalid max_tokens value, the valid range of max_tokens is [1, 4096]", 4096),
+        ("The maximum tokens you requested exceeds the model limit of 4096. Try again with a lower value.", 4096),
+        ("Malformed input request: #/max_gen_len: 8000 is not less or equal to 2048, please reformat it.", 2048),
     ],
 )
 async def test_an_answer_gets_the_most_that_a_model_writes(error: str, most: int) -> None:

@@ -120,6 +120,14 @@ async def test_thoughts_are_neither_streamed_nor_recorded() -> None:
     assert answer.strip() == streamed.strip() == CODE.strip()
 
 
+async def test_thoughts_without_end_are_told_with_the_room_that_they_had() -> None:
+    endless = Answer(wire=sends(chunk({"reasoning_content": "They want a sum."}), chunk({}, "length"), DONE))
+    with ScriptedModel([endless] * 4) as endpoint, pytest.raises(UnusableAnswer) as caught:
+        await LiteLLMModel(endpoint.config()).ask(QUESTION)
+    assert "Within 64,000 tokens it wrote only thoughts: They want a sum." in caught.value.why
+    assert "--effort quick" in caught.value.hint and endpoint.requests[-1]["max_tokens"] == 64_000
+
+
 async def test_thoughts_that_used_all_tokens_get_more_room() -> None:
     with ScriptedModel([Answer("<think>Hm. " * 9, finish_reason="length"), f"<think>Ah.</think>{CODE}"]) as endpoint:
         exchange = await LiteLLMModel(endpoint.config()).ask(QUESTION)
@@ -141,6 +149,11 @@ async def test_thoughts_that_used_all_tokens_get_more_room() -> None:
             chunk({"content": "<think>I call it.</think>"}),
             chunk({"tool_calls": [call_of(json.dumps({"code": PLAIN}))]}),
         ],
+        [
+            chunk({"content": "I'll write it to a file now."}),
+            chunk({"tool_calls": [call_of(json.dumps({"path": "solution.py", "content": PLAIN}))]}),
+        ],
+        [chunk({"content": CODE}), chunk({"tool_calls": [call_of(json.dumps({"path": "."}))]})],
     ],
 )
 async def test_code_is_taken_from_a_call_of_a_tool(call: list[bytes]) -> None:
@@ -154,7 +167,9 @@ async def test_code_is_taken_from_a_call_in_plain_json_and_in_text() -> None:
     call = {"id": "c", "type": "function", "function": {"name": "python", "arguments": json.dumps({"code": PLAIN})}}
     body = whole(None).replace(b'"content": null', b'"content": null, "tool_calls": ' + json.dumps([call]).encode())
     text = f"<tool_call>\n{json.dumps({'name': 'python', 'arguments': {'code': PLAIN}})}\n</tool_call>"
-    for answer in (Answer(wire=sends(body, kind="application/json")), Answer(text)):
+    beside = body.replace(b'"content": null', b'"content": "I write it now."')
+    bodies = [Answer(wire=sends(each, kind="application/json")) for each in (body, beside)]
+    for answer in (*bodies, Answer(text), Answer(f"I write it now.\n{text}")):
         with ScriptedModel([answer]) as endpoint:
             code, _ = await ask_code(LiteLLMModel(endpoint.config()), QUESTION, must_define="run")
         assert code == PLAIN
