@@ -133,15 +133,15 @@ class Dialect:
         format: the strictest supported way to request JSON. The prompt requests it too, so that the question and its
             key are the same for every model.
         marks: whether the part that other questions share is marked for the provider's cache.
-        is_own: whether a server of the user is likely. Its schemas have bounds.
+        is_own: whether a server of the user is likely. Its schemas have bounds, and if it takes only JSON mode, it gets
+            the schema beside that, as the servers of llama.cpp read it.
         provider: litellm's name of it.
     """
 
     def __init__(self, format: Format, *, marks: bool = False, is_own: bool = False, provider: str = "") -> None:
         self.format: Format = format
         self.marks = marks
-        self.bounds = is_own
-        """Whether the model has written thoughts. They count as tokens of its answer."""
+        self.bounds = self.inlines = is_own
         self.window: int | None = None
         """The context window in tokens, if a refusal has named it."""
         self._most: int | None = None
@@ -157,7 +157,9 @@ class Dialect:
             "stream_options": {"include_usage": True},
         }
         if structured and question.form is not None and self.format != "text":
-            arguments["response_format"] = response_format(self.format, question.form, bounds=self.bounds)
+            arguments["response_format"] = response_format(
+                self.format, question.form, bounds=self.bounds, inlined=self.inlines
+            )
         return {name: value for name, value in arguments.items() if name not in self._refused}
 
     def context(self, tokens: int) -> int | None:
@@ -210,8 +212,10 @@ class Dialect:
         return False
 
     def _learn_format(self, sent: Mapping[str, Any], message: str) -> bool:
-        if self.bounds and sent["type"] == "json_schema" and _BOUND_WORDS.search(message):
+        if self.bounds and sent.keys() & {"schema", "json_schema"} and _BOUND_WORDS.search(message):
             self.bounds = False
+        elif "schema" in sent:
+            self.inlines = False
         elif self.format == sent["type"]:
             self.format = _WEAKER[self.format]
         return True
@@ -274,12 +278,12 @@ def _best_format(model: str, litellm: ModuleType, *, is_own: bool) -> Format:
     return "json_schema" if is_own else "json_object"
 
 
-def response_format(format: Format, form: AnswerForm, *, bounds: bool = False) -> dict[str, Any]:
+def response_format(format: Format, form: AnswerForm, *, bounds: bool = False, inlined: bool = False) -> dict[str, Any]:
     """The `response_format` argument for a record, in addition to the prompt."""
-    if format == "json_object":
-        return {"type": "json_object"}
     schema = copy.deepcopy(form.strict or form.schema)  # a client may change it
     schema = bounded(schema) if bounds else schema
+    if format == "json_object":
+        return {"type": "json_object", "schema": schema} if inlined else {"type": "json_object"}
     return {"type": "json_schema", "json_schema": {"name": form.name, "schema": schema, "strict": bool(form.strict)}}
 
 

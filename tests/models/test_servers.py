@@ -189,26 +189,42 @@ FORMATS = {
     "llama.cpp": ("JSON schema conversion failed: Unrecognized schema: {}", "json_schema"),
     "llama.cpp, other": ("failed to parse grammar", "json_schema"),
     "vLLM": ("The provided JSON schema contains features not supported by xgrammar.", "json_schema"),
+    "llama-cpp-python": (
+        "[{'type': 'literal_error', 'loc': ('body', 'response_format', 'type'), 'msg': \"Input should be 'text' or "
+        "'json_object'\", 'input': 'json_schema', 'ctx': {'expected': \"'text' or 'json_object'\"}}]",
+        "json_schema",
+    ),
+    "a schema beside": ("Extra inputs are not permitted: response_format.schema", "schema"),
     "none": ("response_format is not supported by this server", None),
 }
 
 
+def format_in(request: dict[str, Any]) -> str:
+    """The kind of answer that a request asks for, with `schema` if JSON mode has one beside it."""
+    sent = request.get("response_format", {})
+    return f"{sent.get('type', '')}{' schema' if 'schema' in sent else ''}"
+
+
 @pytest.mark.parametrize("server", FORMATS)
-@pytest.mark.parametrize("status", [400, 500])
+@pytest.mark.parametrize("status", [400, 422, 500])
 async def test_a_schema_is_sent_first_and_less_if_the_server_refuses_it(server: str, status: int) -> None:
     error, refused = FORMATS[server]
 
     def script(request: dict[str, Any]) -> Answer:
-        kind = request.get("response_format", {}).get("type")
-        return Answer(status=status, error=error) if kind and refused in (None, kind) else Answer("{}")
+        sent = format_in(request)
+        is_refused = bool(sent) if refused is None else refused in sent
+        return Answer(status=status, error=error) if is_refused else Answer("{}")
 
     with ScriptedModel(script) as endpoint:
         for _ in range(2):
             assert (await LiteLLMModel(endpoint.config(), HASTE).ask(PLAN)).answer == "{}"
-    kinds = [request.get("response_format", {}).get("type") for request in endpoint.requests]
-    down = {"json_object": ["json_schema"], "json_schema": ["json_schema", "json_object"]}
-    expected = down.get(refused or "", ["json_schema", "json_object", None])
-    assert kinds == [*expected, expected[-1]]
+    down = {
+        "json_object": ["json_schema"],
+        "json_schema": ["json_schema", "json_object schema"],
+        "schema": ["json_schema", "json_object schema", "json_object"],
+    }
+    expected = down.get(refused or "", ["json_schema", "json_object schema", "json_object", ""])
+    assert [format_in(request) for request in endpoint.requests] == [*expected, expected[-1]]
 
 
 async def test_bounds_that_a_server_refuses_are_left_out_before_the_schema() -> None:
