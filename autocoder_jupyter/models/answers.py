@@ -9,7 +9,7 @@ import dataclasses
 import json
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeVar, get_args, get_origin
@@ -314,7 +314,7 @@ def extract_code(text: str, *, must_define: str | None = None) -> str:
     """
     text = text[:_LONGEST_ANSWER].replace("\r\n", "\n").lstrip("\ufeff")
     records, first = _in_json(text), text.lstrip(" \n`~jsonJSON").removeprefix("<tool_call>").lstrip()[:1]
-    of_record = (records,) if first == "{" else ()
+    of_record: tuple[Iterable[str], ...] = (records,) if first == "{" else ()
     for found in (_whole(text), *of_record, _in_fences(text), _between_prose(text), records):
         if codes := list(found):
             best = max(reversed(codes), key=lambda code: _rank(code, must_define))

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -14,7 +16,9 @@ from autocoder_jupyter.engine.plan import PlanAnswer
 from autocoder_jupyter.engine.repair import DiagnosisAnswer, Rederivation
 from autocoder_jupyter.engine.tests import SortedTests
 from autocoder_jupyter.engines.staged.fixer import CodeFix
-from autocoder_jupyter.models.protocol import answer_form, bounded, schema_in_words, strict_schema
+from autocoder_jupyter.models import library
+from autocoder_jupyter.models.protocol import ModelConfig, answer_form, bounded, schema_in_words, strict_schema
+from autocoder_jupyter.models.questions import dialect_of
 from autocoder_jupyter.types import CodeSolution, ErrorDiagnosis
 from tests.cases import each as each_case
 
@@ -131,3 +135,19 @@ def test_a_schema_that_a_client_changed_is_whole_in_the_next_request() -> None:
     first["properties"].clear()
     second = strict_schema(Titled)
     assert second is not None and list(second["properties"]) == ["title", "default", "properties"]
+
+
+FORMS = {
+    "JSON schema": ("json_schema", False),
+    "JSON schema with bounds": ("json_schema", True),
+    "JSON mode": ("json_object", False),
+    "words only": ("text", False),
+}
+
+
+def test_the_table_of_the_documentation_says_what_each_model_is_sent() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "models.md").read_text()
+    rows = [row for line in page.splitlines() if (row := line.strip("|").split(" | "))[-1].strip() in FORMS]
+    said = {model: FORMS[row[-1].strip()] for row in rows for model in re.findall("`([^`]+)`", row[1])}
+    found = {model: dialect_of(ModelConfig(model), library.load()) for model in said}
+    assert {model: (one.format, one.bounds) for model, one in found.items()} == said and len(rows) == 5
