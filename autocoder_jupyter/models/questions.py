@@ -212,7 +212,7 @@ class Dialect:
         return False
 
     def _learn_format(self, sent: Mapping[str, Any], message: str) -> bool:
-        if self.bounds and sent.keys() & {"schema", "json_schema"} and _BOUND_WORDS.search(message):
+        if self.bounds and sent["type"] == "json_schema" and _BOUND_WORDS.search(message):
             self.bounds = False
         elif "schema" in sent:
             self.inlines = False
@@ -281,9 +281,9 @@ def _best_format(model: str, litellm: ModuleType, *, is_own: bool) -> Format:
 def response_format(format: Format, form: AnswerForm, *, bounds: bool = False, inlined: bool = False) -> dict[str, Any]:
     """The `response_format` argument for a record, in addition to the prompt."""
     schema = copy.deepcopy(form.strict or form.schema)  # a client may change it
-    schema = bounded(schema) if bounds else schema
-    if format == "json_object":
+    if format == "json_object":  # without bounds: they end llama-cpp-python's server
         return {"type": "json_object", "schema": schema} if inlined else {"type": "json_object"}
+    schema = bounded(schema) if bounds else schema
     return {"type": "json_schema", "json_schema": {"name": form.name, "schema": schema, "strict": bool(form.strict)}}
 
 

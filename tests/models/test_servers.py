@@ -225,6 +225,10 @@ async def test_a_schema_is_sent_first_and_less_if_the_server_refuses_it(server: 
     }
     expected = down.get(refused or "", ["json_schema", "json_object schema", "json_object", ""])
     assert [format_in(request) for request in endpoint.requests] == [*expected, expected[-1]]
+    beside = [
+        sent["schema"] for request in endpoint.requests if "schema" in (sent := request.get("response_format", {}))
+    ]
+    assert "maxLength" not in json.dumps(beside), "bounds end llama-cpp-python's server"
 
 
 async def test_bounds_that_a_server_refuses_are_left_out_before_the_schema() -> None:
