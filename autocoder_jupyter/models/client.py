@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from autocoder_jupyter.concurrency import background
-from autocoder_jupyter.errors import AutocodeError, BudgetSpent, ModelError, ModelUnavailable
+from autocoder_jupyter.errors import AutocodeError, BudgetSpent, ModelError, ModelUnavailable, UnusableAnswer
 from autocoder_jupyter.models import faults, library, preflight, response
 from autocoder_jupyter.models.catalogue import unlisted
 from autocoder_jupyter.models.faults import CUT_OFF, RetryPolicy, cut_off_error
@@ -26,7 +26,16 @@ from autocoder_jupyter.models.protocol import (
     WorstCase,
     question_key,
 )
-from autocoder_jupyter.models.questions import CONTINUE, Dialect, OnSend, RequestReporter, as_sent, dialect_of, join
+from autocoder_jupyter.models.questions import (
+    CONTINUE,
+    Dialect,
+    OnSend,
+    RequestReporter,
+    as_sent,
+    dialect_of,
+    has_closed_block,
+    join,
+)
 from autocoder_jupyter.models.response import ResponseReader, ServiceResponse
 from autocoder_jupyter.settings.config import OWN_PRICES
 from autocoder_jupyter.types import Exchange, Usage
@@ -174,15 +183,21 @@ class LiteLLMModel:
             )
 
         for _ in range(1 + CONTINUATIONS):
-            reply, grant, spent, wanted = None, None, "", room
+            reply, grant, spent, is_full, wanted = None, None, "", False, room
             try:
                 reply, grant, wanted = await self._request_with_retries(session, messages, room)
             except BudgetSpent as error:
                 if not answer.strip():
                     raise
                 spent = str(error)
+            except UnusableAnswer as error:
+                if not answer.strip() or not str(error).startswith(faults.DOES_NOT_FIT):
+                    raise
+                spent, is_full = "Question and answer fill its context window.", True
             if reply is None or grant is None:
-                raise cut_off_error(exchange(CUT_OFF, allowed), spent, shortened=True)
+                if is_full and has_closed_block(answer):  # what is cut off stands below the block
+                    return exchange("length")
+                raise cut_off_error(exchange(CUT_OFF, allowed), spent, shortened=not is_full)
             usage, allowed = usage + reply.usage, grant.room
             answer, thoughts = join(answer, reply.text), reply.thoughts
             if reply.stopped:

@@ -59,6 +59,7 @@ _PREFIXES = re.compile(r"^(?:litellm\.\w+: |\w*(?:Error|Exception)\w*: |\w+Excep
 
 _INTERRUPTED = re.compile(r"payload is not completed|incomplete chunked read|peer closed connection", re.IGNORECASE)
 
+DOES_NOT_FIT = "The question does not fit into the context window"
 NO_CONNECTION = "no connection to the service"
 _INCOMPLETE = "the answer broke off"
 
@@ -164,7 +165,7 @@ def classify_error(error: Exception, config: ModelConfig, litellm: ModuleType) -
         or _OVERFLOW.search(message)
     ):
         return UnusableAnswer(
-            f"The question does not fit into the context window of {config.model}.",
+            f"{DOES_NOT_FIT} of {config.model}.",
             why=message,
             hint="Share less of the data (--share stats or --share schema), start a server of your own with a larger "
             "context window, or choose another model with -m.",

@@ -91,8 +91,17 @@ def _overlap(partial: str, continuation: str) -> int:
     return 0
 
 
+def has_closed_block(text: str) -> bool:
+    """Whether a text has fenced blocks, and the last of them has its end."""
+    return _fences(text) > 0 and not _inside_fence(text)
+
+
 def _inside_fence(text: str) -> bool:
-    return len(re.findall(r"^[ \t]*(?:```|~~~)", text, re.MULTILINE)) % 2 == 1
+    return _fences(text) % 2 == 1
+
+
+def _fences(text: str) -> int:
+    return len(re.findall(r"^[ \t]*(?:```|~~~)", text, re.MULTILINE))
 
 
 # Parameters that a model supports: first from litellm's tables, then from its refusals

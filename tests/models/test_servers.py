@@ -151,6 +151,27 @@ async def test_a_question_that_is_too_long_is_told_at_once(server: str) -> None:
     assert len(endpoint.requests) == 1
 
 
+CODE = "```python\ndef run():\n    return 1\n```\n"
+FULL = Answer(status=400, error=BOTH["vLLM before"].replace("31 in", "4090 in"))
+
+
+async def test_code_whose_answer_goes_on_until_the_window_is_full_is_used() -> None:
+    with ScriptedModel([Answer(f"{CODE}It works because", finish_reason="length"), FULL]) as endpoint:
+        code, _ = await ask_code(LiteLLMModel(endpoint.config(), HASTE), QUESTION, must_define="run")
+    assert code == "def run():\n    return 1\n" and len(endpoint.requests) == 2
+
+
+@pytest.mark.parametrize("begun", ["```python\ndef run():\n    return 1\n", "def run():\n    return 1\n"])
+async def test_code_that_fills_the_window_may_lack_its_end_and_is_not_used(begun: str) -> None:
+    with (
+        ScriptedModel([Answer(begun, finish_reason="length"), FULL]) as endpoint,
+        pytest.raises(UnusableAnswer) as told,
+    ):
+        await ask_code(LiteLLMModel(endpoint.config(), HASTE), QUESTION, must_define="run")
+    assert "did not end" in str(told.value) and told.value.why == "Question and answer fill its context window."
+    assert "larger context window" in told.value.hint and len(endpoint.requests) == 2
+
+
 @pytest.mark.parametrize("wire", [sends(DONE), sends(b""), sends(chunk({"role": "assistant", "content": ""}))])
 async def test_an_empty_stream_is_asked_for_twice_and_the_window_is_named(wire: Any) -> None:
     with ScriptedModel(always(Answer(wire=wire))) as endpoint, pytest.raises(ModelUnavailable) as caught:

