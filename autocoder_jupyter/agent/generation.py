@@ -177,6 +177,22 @@ async def completed_report(request: Request, config: AgentConfig, root: Path, be
     return before.model_copy(update={"evidence": after.evidence, "second_opinion": after.second_opinion})
 
 
+def require_names(config: AgentConfig) -> None:
+    """Check the name of the model, and its price if the cost is limited, as a generation does. Asks nobody.
+
+    Raises:
+        UnknownModel: certainly no provider serves it.
+        PriceUnknown: its price is certainly not known.
+    """
+    from autocoder_jupyter.models import preflight
+
+    if not config.locked:
+        model = reached(config, config.model)
+        preflight.require_provider(model)
+        if config.max_cost is not None:
+            preflight.require_price(model)
+
+
 def _require_lock_can_hold(config: AgentConfig) -> None:
     if config.locked and config.cache != "auto":
         raise InvalidRequest(

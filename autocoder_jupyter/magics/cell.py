@@ -309,10 +309,12 @@ def without_effect(given: Iterable[str], backend: Backend) -> tuple[str, ...]:
 
 def _run_code(notebook: Notebook, command: CellCommand, settings: Settings) -> None:
     """Run a cell with `--mode tools`."""
+    from autocoder_jupyter.agent.generation import require_names
     from autocoder_jupyter.magics.codemode.cell import build_code_request, launch_code, preview_code
 
     request = build_code_request(command, notebook, settings)
     if settings["dry_run"]:
+        require_names(request.config)
         show_unsent(notebook, preview_code(request), _hints_beside(request.frames, command, notebook))
         return
     refuse_to_shadow(notebook.namespace, command.name, replace=settings["replace"])
@@ -429,7 +431,9 @@ def read_sent(journal_root: Path, name: str, run_id: str) -> str:
 def show_preview(notebook: Notebook, request: Request, config: AgentConfig, notices: tuple[str, ...] = ()) -> None:
     """Show the exact text that would be sent to the model, below the notices. Nothing is sent."""
     from autocoder_jupyter import engine
+    from autocoder_jupyter.agent.generation import require_names
 
+    require_names(config)
     show_unsent(notebook, engine.preview(request, config), notices)
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import threading
 import time
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter import engine, magics
-from autocoder_jupyter.errors import AuthenticationFailed, GenerationFailed, InvalidRequest
+from autocoder_jupyter.errors import AuthenticationFailed, GenerationFailed, InvalidRequest, PriceUnknown, UnknownModel
 from autocoder_jupyter.magics import cell
 from autocoder_jupyter.magics.command import parse_cell
 from autocoder_jupyter.magics.line import SUBCOMMANDS
@@ -213,6 +214,21 @@ def test_a_dry_run_shows_what_would_be_sent_and_binds_nothing(
     assert "&lt;b&gt;growth" in shell.shown
     assert jobs.submitted == []
     assert "growth" not in shell.user_ns
+
+
+@pytest.mark.usefixtures("sales")
+def test_a_dry_run_refuses_what_a_run_would_refuse_before_it_asks(
+    shell: Any, jobs: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "preview", lambda request, config: "what is sent", raising=False)
+    monkeypatch.delitem(sys.modules, "litellm", raising=False)  # which would know more
+    with pytest.raises(UnknownModel, match="There is no model 'anthropc/claude-sonet-4'"):
+        shell.run("%%autocode growth --dry-run -m anthropc/claude-sonet-4\nTotal of @sales.")
+    with pytest.raises(PriceUnknown, match="max_cost cannot be kept"):
+        shell.run("%%autocode growth --dry-run -m openai/of-our-own --max-cost 1\nTotal of @sales.")
+    assert "what is sent" not in shell.shown and jobs.submitted == []
+    shell.run("%%autocode growth --dry-run -m openai/of-our-own\nTotal of @sales.")
+    assert "Nothing was sent." in shell.shown
 
 
 @pytest.mark.usefixtures("sales")

@@ -9,7 +9,7 @@ import pytest
 
 from autocoder_jupyter import jobs
 from autocoder_jupyter.calls.options import CallOptions
-from autocoder_jupyter.errors import GenerationFailed, InvalidRequest
+from autocoder_jupyter.errors import GenerationFailed, InvalidRequest, UnknownModel
 from autocoder_jupyter.jobs.code_job import CodeRequest
 from autocoder_jupyter.jobs.registry import submit_code
 from autocoder_jupyter.result import CodeGenEvalResult
@@ -146,12 +146,17 @@ def test_max_iterations_and_limits_are_those_of_the_cell(notebook: Any, run_scri
     assert len(model.requests) == 1
 
 
-def test_a_dry_run_shows_what_would_be_sent_and_sends_nothing(notebook: Any, run_script: Any) -> None:
+def test_a_dry_run_shows_what_would_be_sent_and_sends_nothing(
+    notebook: Any, run_script: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model = run_script()
     notebook.run(CELL.replace("--wait", "--dry-run"))
     assert "Nothing was sent." in notebook.shell.shown
     assert "Price of a share in dollars." in notebook.shell.shown
     assert "The price of the dearest of @orders." in notebook.shell.shown
+    monkeypatch.delenv("AUTOCODE_API_BASE")
+    with pytest.raises(UnknownModel, match="There is no model 'anthropc/claude-sonet-4'"):
+        notebook.run(CELL.replace("--wait", "--dry-run -m anthropc/claude-sonet-4"))
     assert model.requests == []
 
 
