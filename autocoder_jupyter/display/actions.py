@@ -70,12 +70,12 @@ def _asks_model(state: _State) -> bool:
 
 
 def _asks_price(state: _State) -> bool:
-    return state.finished and state.asks_price
+    return state.asked_at_end == "price"
 
 
 def _has_another_question(state: _State) -> bool:
     """Whether the same request would end in the same way, because something else is asked first."""
-    return state.asks_price or (isinstance(state, FunctionRun) and bool(state.option))
+    return state.asked_at_end in ("price", "name")
 
 
 def _is_silent(state: _State) -> bool:
@@ -88,6 +88,11 @@ def _asks(state: _State) -> bool:
 
 def _can_be_called(state: _State) -> bool:
     return (state.is_ready or state.phase == "not_verified") and _is_function(state)
+
+
+def _calls_an_earlier_one(state: _State) -> bool:
+    """Whether a call uses the last good function, because this run has ended without one."""
+    return isinstance(state, FunctionRun) and state.finished and not state.is_ready and state.has_before
 
 
 def _has_code(state: _State) -> bool:
@@ -114,7 +119,7 @@ ACTIONS = (
     Action("silent-wait", _is_silent),
     Action("silent-again", _is_silent),
     Action("silent-model", _is_silent),
-    Action("call", _can_be_called, "Run"),
+    Action("call", lambda state: _can_be_called(state) or _calls_an_earlier_one(state), "Run", _can_be_called),
     Action("insert-call", _can_be_called, "Insert call"),
     Action("free", _asks_price, "It is free"),
     Action("set-price", _asks_price, "Set a price"),
@@ -167,7 +172,7 @@ def raised_limit(state: _State, limit: float) -> float:
 # For front ends without our buttons, exports and terminals.
 
 WORDS = "autocode-words"
-"""Our lab extension hides it where it has the buttons."""
+"""Our lab extension hides it in notebooks, where it has buttons."""
 
 
 def approval_row(state: _State) -> Row:
@@ -230,7 +235,7 @@ def next_steps(state: FunctionRun) -> Row:
 
 
 def _steps(state: FunctionRun) -> Iterator[tuple[str, str]]:
-    name, plan, offered = state.name, state.plan, buttons(state)
+    name, plan, offered = state.name, state.plan, {} if state.replaced else buttons(state)
     if "call" in offered:
         if plan:
             same = {spec.name: spec.name for spec in plan.inputs if spec.name.isidentifier()}

@@ -24,10 +24,7 @@ from autocoder_jupyter.display.actions import (
 from autocoder_jupyter.display.folds import folded_sections, shorter_forms
 from autocoder_jupyter.display.outputs import output_blocks
 from autocoder_jupyter.display.parts import (
-    PHASE_TITLES,
     PHASE_TONES,
-    PRICE_UNKNOWN,
-    WHICH_MODEL,
     change_blocks,
     reason_of,
     waits_for,
@@ -41,8 +38,8 @@ from autocoder_jupyter.run.of_report import (
     SUBJECTS,
     WITH_QUESTION,
     Subject,
+    headline,
     open_questions,
-    verified_run,
 )
 from autocoder_jupyter.types.records import STAGES, StageName
 from autocoder_jupyter.view.amounts import counted, duration, spending
@@ -80,12 +77,12 @@ def card(state: FunctionRun) -> Document:
     evidence = evidence_rows(state)
     return Document(
         state.name,
-        title(state),
+        headline(state),
         tone(state),
         facts=facts(state),
         is_under_way=not state.finished,
         marks=_stages(state),
-        status=(*_waits(state), *silent_status(state), *_beside(state)),
+        status=(*waits_for(state, state.faults), *parts.effort(state), *silent_status(state), *_beside(state)),
         sections=(Section("", rows(state), folded=False), *folded_sections(state, evidence)),
         shorter=shorter_forms(state, evidence),
     )
@@ -101,18 +98,17 @@ def rows(state: FunctionRun, *, in_full: bool = False) -> tuple[Row, ...]:
     refines = state.name if state.is_current else ""
     most = None if in_full else 0 if asked else parts.FIRST_WORDS
     return (
-        Row("Replaced", _replaced(state), prefix="", refines=state.name if state.replaced else ""),
+        Row("Later cell", _later(state), prefix="", refines=state.name),
         Row("Note", lines(map(clipped, state.notice)), prefix=""),
         question_row(state),
         Row("Refine", lines([clipped(state.refinement, 600)])),
         Row("Questions", (*_approval(state), *_questions(state)), prefix="", kind=ASKED if state.questions else ""),
         approval_row(state),
         Row("Answers", lines(map(clipped, state.replies)), prefix="answered"),
-        Row("Status", lines(_waits(state)), prefix=""),
         silent_row(state),
         Row("Agent", () if state.finished else folds.agent_blocks(state)),
         Row("Reason", (*_paragraphs(reason), *(() if failed else best)), prefix=""),
-        Row("", lines(_typed(state)), prefix="", kind=WORDS),
+        Row("", lines(parts.typed(state)), prefix="", kind=WORDS),
         model_row(state),
         Row("Failed", (*failed, *(best if failed else ()))),
         Row("New name", _keeping(state)),
@@ -157,26 +153,14 @@ def _subjects(state: FunctionRun) -> Set[Subject]:
     return {question.about for question in open_questions(state)}
 
 
-def _replaced(state: FunctionRun) -> tuple[Block, ...]:
-    """By what, with a button that shows the cell."""
-    if not state.replaced:
-        return ()
-    return (line(Span(clipped(state.replaced, 600), "warn"), Button("Show it", "autocode-reveal")),)
-
-
-def title(state: FunctionRun) -> str:
-    """The state in a few words."""
-    if state.replaced:
-        return "Replaced"
-    if state.is_ready:
-        return verified_run(state).headline
-    if state.phase == "running":
-        return STAGES[state.stage].doing if state.stage else "Starting"
-    if _asks_for_rename(state):
-        return "Renamed?"
-    if state.asks_model or state.asks_price:
-        return WHICH_MODEL if state.asks_model else PRICE_UNKNOWN
-    return "Waiting for your answers" if state.questions else PHASE_TITLES[state.phase]
+def _later(state: FunctionRun) -> tuple[Block, ...]:
+    """What has become of a later cell of this name, with a button that shows it; and what still works."""
+    words = state.replaced or state.later
+    shown = (line(Span(clipped(words, 600), "warn"), Button("Show it", "autocode-reveal")),) if words else ()
+    if not state.later or not state.is_current:
+        return shown
+    still = line(f"{state.name}.run(…) still calls the function below.", Button("Run", "autocode-call"))
+    return (*shown, still)
 
 
 def tone(state: FunctionRun) -> Tone:
@@ -184,20 +168,14 @@ def tone(state: FunctionRun) -> Tone:
     if state.replaced:
         return "quiet"
     if state.is_ready:
-        return READY_TONES[title(state)]
-    asks = _asks_for_rename(state) or state.asks_model or state.asks_price
-    return "warn" if asks else PHASE_TONES[state.phase]
-
-
-def _asks_for_rename(state: FunctionRun) -> bool:
-    """Whether the function is there and only a column or an input seems to have another name."""
-    return state.phase == "failed" and bool(state.option)
+        return READY_TONES[headline(state)]
+    return "warn" if state.asked_at_end else PHASE_TONES[state.phase]
 
 
 def facts(state: FunctionRun) -> tuple[str, ...]:
     """The facts beside the title."""
     found = (
-        _headline(state),
+        _first_failure(state),
         "edited by you" if state.author == "you" else "",
         f"backend: {state.backend}" if state.backend else "",
         folds.turns(state.trace, finished=state.finished) if state.trace else "",
@@ -239,36 +217,24 @@ def _attempts(state: FunctionRun) -> str:
     return counted(state.attempt, "attempt") if state.finished else f"attempt {state.attempt} of {state.of}"
 
 
-def _waits(state: FunctionRun) -> tuple[str, ...]:
-    """What it waits for."""
-    return (*waits_for(state, state.faults), *((state.effort,) if state.effort and not state.finished else ()))
-
-
 def _beside(state: FunctionRun) -> tuple[str, ...]:
     """What still runs beside a function that is verified, for the line of a terminal; the row *Verified* has it too."""
     beside = " and ".join(words for words in state.beside if words != SECOND or state.second_opinion is None)
     return (f"{beside} running …".capitalize(),) if beside else ()
 
 
-def _headline(state: FunctionRun) -> str:
-    """The renamed columns, or the first failure; "" if the title already says why the run ended."""
-    if _asks_for_rename(state):
+def _first_failure(state: FunctionRun) -> str:
+    """The renamed columns, or the first failure; "" if the headline already says why the run ended."""
+    if state.asked_at_end == "name":
         pairs = map("".join, _RENAMED.findall(state.option))
         return clipped(", ".join(pair.replace("=", " → ", 1) for pair in pairs), parts.FIRST_LINE)
     return parts.first_failure(state.outcomes, state.evidence, _reason(state)) if state.phase == "failed" else ""
 
 
 def _reason(state: FunctionRun) -> str:
-    reason = parts.without_first(state.reason, state.outcomes) if state.phase in _UNSOLVED else state.reason
-    typed = _typed(state)
-    return reason_of("\n".join(words for words in reason.split("\n") if words not in typed), title(state))
-
-
-def _typed(state: FunctionRun) -> list[str]:
-    """The lines of the reason that say what to type in place of our buttons."""
-    begins = ("If it is free: ", "To set a price") if state.asks_price else ("If they are: ",)
-    asks = state.asks_price or _asks_for_rename(state)
-    return [words for words in state.reason.split("\n") if asks and words.strip().startswith(begins)]
+    reason = parts.untyped(state)
+    reason = parts.without_first(reason, state.outcomes) if state.phase in _UNSOLVED else reason
+    return reason_of(reason, headline(state))
 
 
 def _not_verified(state: FunctionRun) -> tuple[Block, ...]:
@@ -358,14 +324,16 @@ def _asked(state: FunctionRun, asked: Set[Subject]) -> tuple[Block, ...]:
         )
     if "data" in asked:
         found += _differences(state)
-    if not state.finished:
+    if not state.finished or state.later:  # an answer is to the last run of a name
         return tuple(found)
     typed = Row(
         "",
         (line(Span(f"%autocode reply {state.name} keep", "code"), Span("if it is right as it is", "muted")),),
         kind=WORDS,
     )
-    return (*found, line(Button("Keep it as it is", "autocode-keep")), typed)
+    readings = state.second_opinion.readings if "second opinion" in asked and state.second_opinion else ()
+    other = Button("Other", option=readings[0].line if readings else "")
+    return (*found, line(Button("Keep it as it is", "autocode-keep"), other), typed)
 
 
 def _offer(state: FunctionRun) -> tuple[Block, ...]:
@@ -419,7 +387,7 @@ def _failures(state: FunctionRun, reason: str) -> tuple[Block, ...]:
     """What failed; of a run under way that has the whole result of its last attempt."""
     if state.is_ready or state.phase not in _HAS_FAILURES or (state.evidence is None and state.phase not in _UNSOLVED):
         return ()
-    return parts.failures(state.outcomes, state.evidence, reason, _headline(state))
+    return parts.failures(state.outcomes, state.evidence, reason, _first_failure(state))
 
 
 def _best(state: FunctionRun) -> tuple[Block, ...]:

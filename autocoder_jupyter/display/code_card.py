@@ -5,17 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from autocoder_jupyter.display.actions import approval_row, model_row, silent_row, silent_status
+from autocoder_jupyter.display.actions import WORDS, approval_row, model_row, silent_row, silent_status
 from autocoder_jupyter.display.charts import chart_block
 from autocoder_jupyter.display.folds import ASKS, MARKS, RUNS
 from autocoder_jupyter.display.outputs import glimpse_blocks
 from autocoder_jupyter.display.parts import (
-    PHASE_TITLES,
     PHASE_TONES,
-    PRICE_UNKNOWN,
-    WHICH_MODEL,
     no_answer,
     reason_of,
+    typed,
+    untyped,
     waits_for,
 )
 from autocoder_jupyter.display.strip import LINES, WAITS, Strip, Tab, newest, strip, window
@@ -63,17 +62,16 @@ def card(state: CodeRun) -> Document:
     """The document. Text of the model, its code or a tool is cut to a length. Charts and questions do not count for its
     size: a chart has its own limit, and questions are complete, and gone when they are answered.
     """
-    reason = reason_of(state.reason, title(state))
+    reason = reason_of(untyped(state), title(state))
     answer = clipped(state.summary, 3_000)
-    status = _status(state)
     above = (
         Row("Note", lines(map(clipped, state.notice)), prefix=""),
         Row("Continues", lines([state.continues])),
     )
     below = (
-        Row("Status", lines(status), prefix=""),
         silent_row(state),
         Row("Reason", lines(clipped(reason, 1_000).splitlines()), prefix=""),
+        Row("", lines(typed(state)), prefix="", kind=WORDS),
         model_row(state),
         Row("Answer", (Drawing(markdown_html(answer), answer),) if answer else (), prefix=""),
         Row("Value", glimpse_blocks(state.value) if state.value else (), prefix=""),
@@ -81,10 +79,10 @@ def card(state: CodeRun) -> Document:
     return Document(
         state.name,
         title(state),
-        "warn" if state.asks_model or state.asks_price else PHASE_TONES[state.phase],
+        "warn" if state.asked_at_end else PHASE_TONES[state.phase],
         facts=tuple(_facts(state)),
         is_under_way=not state.finished,
-        status=(*status, *silent_status(state)),
+        status=(*_status(state), *silent_status(state)),
         sections=(
             Section("", above, folded=False),
             Section("Questions", _question_rows(state), folded=False, is_counted=False),
@@ -100,12 +98,8 @@ def card(state: CodeRun) -> Document:
 
 def title(state: CodeRun) -> str:
     """The state in a few words."""
-    if state.phase == "ready":
-        return "Ready"
-    if state.asks_model or state.asks_price:
-        return WHICH_MODEL if state.asks_model else PRICE_UNKNOWN
     if state.phase != "running":
-        return PHASE_TITLES[state.phase]
+        return state.headline
     if state.under_way:
         return f"Calling {', '.join(dict.fromkeys(call.tool for call in state.under_way))}"
     if state.block is not None:

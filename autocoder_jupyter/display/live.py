@@ -151,11 +151,6 @@ def document_of(state: Shown) -> Document:
     return code_card.card(state) if isinstance(state, CodeRun) else card.card(state)
 
 
-def title(state: Shown) -> str:
-    """The state in a few words."""
-    return code_card.title(state) if isinstance(state, CodeRun) else card.title(state)
-
-
 def card_html(state: Shown) -> Html:
     """The card."""
     return as_html.document_html(document_of(state), MAX_CHARACTERS)
@@ -256,7 +251,7 @@ def step(state: Shown) -> str:
         state.splits.doing,
         state.splits.failed,
         len(state.answered),
-        bool(state.replaced),
+        state.replaced or state.later,
     )
     return " ".join(map(str, (state.phase, state.stage, state.attempt, last, *there, *counts, *agent, *tokens, *later)))
 

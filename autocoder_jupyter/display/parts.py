@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING
 
 from autocoder_jupyter.errors import RAN_OUT_OF_TIME
-from autocoder_jupyter.run.record import Phase, RunRecord
+from autocoder_jupyter.run.record import AsksFor, Phase, RunRecord
 from autocoder_jupyter.tasks.export import places
 from autocoder_jupyter.types.records import STAGES
 from autocoder_jupyter.view.amounts import counted
@@ -21,6 +21,7 @@ from autocoder_jupyter.view.document import (
     Item,
     Items,
     Line,
+    Paragraph,
     Source,
     Span,
     Tone,
@@ -31,6 +32,7 @@ from autocoder_jupyter.view.document import (
 from autocoder_jupyter.view.markup import clipped, plain
 
 if TYPE_CHECKING:
+    from autocoder_jupyter.run.function_run import FunctionRun
     from autocoder_jupyter.run.of_report import Subject
     from autocoder_jupyter.types import (
         Changes,
@@ -58,23 +60,7 @@ PHASE_TONES: dict[Phase, Tone] = {
     "not_verified": "warn",
 }
 
-PHASE_TITLES: dict[Phase, str] = {
-    "waiting": "Waiting for approval",
-    "failed": "Failed",
-    "cancelled": "Cancelled",
-    "over_budget": "Out of budget",
-    "not_verified": "Not verified here",
-}
-"""The titles of the phases whose title is always the same."""
-
-
-PRICE_UNKNOWN = "What does it cost?"
-"""The title of a run whose cost is limited, and whose model has no known price."""
-
 NO_ANSWER = "no answer yet"
-
-WHICH_MODEL = "Which model?"
-"""The title of a run whose model could not be asked."""
 
 
 def waits_for(run: RunRecord, faults: Iterable[str]) -> tuple[str, ...]:
@@ -87,6 +73,31 @@ def no_answer(run: RunRecord) -> str:
     """`no answer yet: Tests`, without a name if there is only the first question; "" if the model says something."""
     named = [STAGES[stage].label for stage in run.silent if stage in STAGES] if run.silent != ("code",) else []
     return ": ".join(filter(None, (NO_ANSWER, ", ".join(named)))) if run.silent else ""
+
+
+def effort(run: FunctionRun) -> tuple[str, ...]:
+    """What a run under way will ask and take, until there is a plan."""
+    return (run.effort,) if run.effort and not run.finished else ()
+
+
+_TYPED: dict[AsksFor, tuple[str, ...]] = {
+    "model": ("Set it before Python starts",),
+    "price": ("If it is free: ", "To set a price"),
+    "name": ("If they are: ",),
+}
+"""How lines of a reason begin that say what to type in place of our forms and buttons."""
+
+
+def typed(run: RunRecord) -> list[str]:
+    """The lines of the reason why a run ended that say what to type in place of our forms and buttons."""
+    begins = _TYPED.get(run.asked_at_end, ())
+    return [words for words in run.reason.split("\n") if words.strip().startswith(begins)]
+
+
+def untyped(run: RunRecord) -> str:
+    """The other lines of the reason."""
+    left_out = typed(run)
+    return "\n".join(words for words in run.reason.split("\n") if words not in left_out)
 
 
 def reason_of(reason: str, title: str) -> str:
@@ -129,8 +140,8 @@ def signature(name: str, inputs: Iterable[InputSpec], outputs: Iterable[OutputSp
 def assumptions(
     plan: CodePlan | None, evidence: Evidence | None = None, *, can_change: bool, most: int | None = FIRST_WORDS
 ) -> tuple[Block, ...]:
-    """The assumptions of a plan as a list, each with a button to change it: first at most so many words, but one. Those
-    that are known to leave out no row come last.
+    """The assumptions of a plan, each with a button to change it: first a paragraph of at most so many words, but one;
+    then a list. Those that are known to leave out no row come last.
     """
     if plan is None or not plan.assumptions:
         return ()
@@ -139,18 +150,21 @@ def assumptions(
     kept = sorted(plan.assumptions[:MOST_ASSUMPTIONS], key=lambda assumption: rows.get(assumption) == 0)
     lost = {loss.said_by: loss.words for loss in reversed(evidence.losses if evidence is not None else ())}
     counts = {**lost, **{one: counted(count, "row") for one, count in rows.items()}}
-    listed = [line(clipped(one), Span(f"({counts[one]})" if one in counts else "", "muted"), *change) for one in kept]
+    noted = {one: (Span(f"({words})", "muted"),) for one, words in counts.items()}
+    listed = [line(clipped(one), *noted.get(one, ()), *change) for one in kept]
     if (left := len(plan.assumptions) - MOST_ASSUMPTIONS) > 0:
         listed.append(muted(f"and {left:,} more, in the plan"))
     touching = [assumption for assumption in kept if rows.get(assumption) != 0]
     words = itertools.accumulate(len(assumption.split()) for assumption in touching)
     first = max(min(most or 0, len(touching), 1), sum(most is None or count <= most for count in words))
     first += (len(listed) - len(touching)) * (most is None)
-    if first == len(listed):
+    if most is None:
         return (Bullets(tuple(listed)),)
+    if first == len(listed):
+        return (Paragraph(tuple(listed)),)
     more = f"{len(listed) - first} more" if first else counted(len(listed), "assumption")
     return (
-        *([Bullets(tuple(listed[:first]))] if first else []),
+        *([Paragraph(tuple(listed[:first]))] if first else []),
         line(Span(f"and {more}" if first else more, only="text")),
         Fold(more, (Bullets(tuple(listed[first:])),), only="html", is_beside=not first),
     )

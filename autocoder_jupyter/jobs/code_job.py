@@ -17,6 +17,7 @@ from autocoder_jupyter.request import AgentConfig
 from autocoder_jupyter.result.pending import Pending, PendingResult
 from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.run.events import CallWaits, EndState, Finished, Noticed
+from autocoder_jupyter.run.record import AsksFor
 from autocoder_jupyter.run.tracker import RunTracker, write_log
 from autocoder_jupyter.trust.formats import require_known, stamp
 from autocoder_jupyter.untrusted.folder import Folder
@@ -126,11 +127,13 @@ class Answered:
     Args:
         result: its result; of a run that raised an exception, little more than the reason.
         exception: the exception that it raised, if any.
+        asks_for: what it asks for, if there is no answer.
     """
 
     state: EndState
     result: AgentResult
     exception: Exception | None = None
+    asks_for: AsksFor = ""
 
 
 class CodeModeResult(PendingResult[Answered]):
@@ -240,8 +243,9 @@ class CodeModeResult(PendingResult[Answered]):
         result = self.result
         text = " ".join((result.summary or result.error or "").split())
         short = text if len(text) <= LONGEST_SUMMARY else f"{text[:LONGEST_SUMMARY]}…"
+        ended = CodeRun(self.name, phase=result.state, asks_for=self.asks_for)
         calls = f"{len(result.calls)} call{'' if len(result.calls) == 1 else 's'}"
-        return visible(f"<autocode {self.name} {self.state.replace('_', ' ')} · {calls} · {short}>")
+        return visible(f"<autocode {self.name} {ended.headline.lower()} · {calls} · {short}>")
 
 
 # The job
@@ -391,12 +395,12 @@ class CodeJob(BackgroundJob[AgentResult, Answered, CodeRun]):
     # How it ended
 
     def _ended(self, outcome: AgentResult) -> Answered:
-        return Answered(outcome.state, outcome)
+        return Answered(outcome.state, outcome, asks_for=self.tracker.run.asks_for)
 
     def _raised(self, error: Exception) -> Answered:
         state: EndState = "cancelled" if isinstance(error, Cancelled) else "failed"
         text = str(error) if isinstance(error, AutocodeError) else f"{type(error).__name__}: {error}"
-        return Answered(state, AgentResult(error=text, state=state), error)
+        return Answered(state, AgentResult(error=text, state=state), error, self.tracker.run.asks_for)
 
     def _last_event(self, resolution: Answered) -> Finished:
         error = resolution.exception

@@ -337,10 +337,10 @@ class GenerationJob(BackgroundJob[Report, Resolution, FunctionRun]):
         resolution = resolution_of(outcome, self.tracker.last.state if self.tracker.last else None)
         if resolution.state == "ready":
             self._before.forget()
-        return resolution
+        return replace(resolution, asks_for=self.tracker.run.asks_for)
 
     def _raised(self, error: Exception) -> Resolution:
-        return resolution_of_error(self.request, self.run_id, error)
+        return replace(resolution_of_error(self.request, self.run_id, error), asks_for=self.tracker.run.asks_for)
 
     def _last_event(self, resolution: Resolution) -> Finished:
         error = resolution.exception

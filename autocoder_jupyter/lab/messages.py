@@ -229,7 +229,7 @@ def _of_result(name: str, result: Any) -> JobMessage:
     if is_code_result(result):
         return _of_ended_answer(name, result)
     report: Report = result.report
-    state = replace(run_of(report, result.state), name=name, splits=result.known_splits)
+    state = replace(run_of(report, result.state, result.asks_for), name=name, splits=result.known_splits)
     run: JobRun = {
         **_no_run(),
         "started": report.started.timestamp() if report.started else 0.0,

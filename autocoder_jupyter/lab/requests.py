@@ -174,10 +174,13 @@ def _code(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
 
 
 def _call(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
-    """A line that calls the function, with variables that fit its inputs."""
+    """A line that calls the function, with variables that fit its inputs; after a failure that of the last good one."""
     report, result = _ended(notebook, name), find_result(notebook, name)
     if not (report.success or getattr(result, "can_be_called", False)):
-        raise InvalidRequest(f"{name} cannot be called.", why=report.error or "")
+        result = getattr(result, "last_good", None)
+        if result is None:
+            raise InvalidRequest(f"{name} cannot be called.", why=report.error or "")
+        report = result.report
     variables = fitting_variables(result, report.declared_inputs, notebook.namespace)
     return call_line(name, report.declared_inputs, variables)
 

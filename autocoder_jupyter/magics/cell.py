@@ -31,7 +31,7 @@ from autocoder_jupyter.magics.versions import given_fields, refined_request
 from autocoder_jupyter.request import AgentConfig, Backend, Request
 from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.run.function_run import FunctionRun
-from autocoder_jupyter.run.of_report import with_answers
+from autocoder_jupyter.run.of_report import headline, with_answers
 from autocoder_jupyter.run.tracker import RunTracker
 from autocoder_jupyter.settings.config import without_effect as settings_without_effect
 from autocoder_jupyter.view import markup
@@ -148,7 +148,7 @@ def show_job(
     notebook.namespace[job.name] = job.result
     started, before = Launch(job, card, notebook.cell_id), notebook.launched.get(job.name)
     notebook.launched[job.name] = started
-    if before is not None and is_result(before.job.result) and is_result(job.result) and not notebook.is_terminal:
+    if before is not None and is_result(job.result) and not notebook.is_terminal:
         _follow_replacement(before, started)
     for view in _views(notebook, started):
         card.add_view(view)
@@ -163,16 +163,24 @@ def show_job(
 
 
 def _follow_replacement(before: Launch, started: Launch) -> None:
-    """Say on the card of the earlier function that a later cell has replaced it, when that is so."""
-    if before.cell_id is not None and before.cell_id == started.cell_id:
-        return  # the cell has another output now
-    wish = getattr(started.card.state, "refinement", "")
+    """Say on the cards of earlier functions what becomes of the later cell, and that it has replaced them if so."""
+    named = [launch for launch in (*before.earlier, before) if is_result(launch.job.result)]
+    # A cell that runs again has another output now.
+    started.earlier.extend(one for one in named if one.cell_id is None or one.cell_id != started.cell_id)
+    name, wish = started.job.name, getattr(started.card.state, "refinement", "")
+
+    def tell(did: str, ended: str = "", *, replaced: bool = False) -> None:
+        what = f"refined {name}{ended}: {wish}" if wish else f"made {name} anew{ended}."
+        for launch in started.earlier:
+            launch.card.add(**{"replaced" if replaced else "later": f"A later cell {did} {what}"})
 
     def ended() -> None:
-        if started.job.result.report.success:
-            name = started.job.name
-            words = f"A later cell has refined {name}: {wish}" if wish else f"A later cell has made {name} anew."
-            before.card.add(replaced=words)
+        if is_good := started.job.result.report.success:
+            tell("has", replaced=True)
+        else:
+            tell("has not", f" ({headline(started.job.tracker.run).lower()})")
+        started.earlier[:] = [] if is_good else [one for one in started.earlier if one.card.state.is_ready]
+        started.card.add(has_before=started.card.state.has_before or bool(started.earlier))
 
     started.job.result.on_done(lambda: start_thread(ended, "autocode-replaced"))
 

@@ -174,12 +174,14 @@ class Launch:
     Args:
         cell_id: the id of the cell, if the front end sends it.
         started: seconds since 1970.
+        earlier: what other cells have launched under this name, if it has not been replaced.
     """
 
     job: NotebookJob
     card: LiveCard[Any]
     cell_id: str | None = None
     started: float = field(default_factory=time.time)
+    earlier: list[Launch] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

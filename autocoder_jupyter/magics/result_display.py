@@ -57,6 +57,7 @@ def subject_of(result: CodeGenEvalResult, card: FunctionRun | None = None) -> Su
     return Subject(
         report=report,
         state=state,
+        asks_for=result.asks_for,
         sent=sent_record(result.journal_root, report.name, report.run_id),
         options=result.options,
         overviews=_Samples(result),
@@ -78,7 +79,7 @@ def subject_of_report(report: Report, journal_root: Path) -> Subject:
             return Subject(unverified(report), "not_verified")
         return Subject(unverified_failure(report), "failed")
     state, report = shown(versions, version)
-    return Subject(report, state, sent_record(journal_root, report.name, report.run_id))
+    return Subject(report, state, sent=sent_record(journal_root, report.name, report.run_id))
 
 
 class _Samples:

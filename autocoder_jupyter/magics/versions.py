@@ -411,15 +411,15 @@ def asked_otherwise(versions: Versions, old: Version, new: Version) -> list[str]
 
 
 def _row(version: Version, versions: Versions, *, counts: bool) -> tuple[str, ...]:
-    from autocoder_jupyter.run.events import state_words
+    from autocoder_jupyter.run.of_report import headline, run_of
     from autocoder_jupyter.versions.verification import shown
 
     ended, report = shown(versions, version)
-    state = state_words(ended)
+    state = headline(run_of(report, ended)).lower()
     if versions.choice.pinned == version.id:
-        state += ", pinned"
+        state += " · pinned"
     elif counts:
-        state += ", current"
+        state += " · current"
     return (
         str(version.number),
         version.id,

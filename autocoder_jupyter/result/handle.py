@@ -20,13 +20,12 @@ from autocoder_jupyter.calls.options import CallOptions, GivenOptions, TaskOptio
 from autocoder_jupyter.calls.row_counts import AnsweredCall
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.syncified import Syncified
-from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.errors import AutocodeError, InvalidRequest
 from autocoder_jupyter.kinds.paths import local_path
 from autocoder_jupyter.request import Contract
 from autocoder_jupyter.result import storage
 from autocoder_jupyter.result.pending import Pending, PendingResult, ReportFields, Resolution
-from autocoder_jupyter.run.events import state_words
-from autocoder_jupyter.run.of_report import RUNNING, run_of, verified_run
+from autocoder_jupyter.run.of_report import RUNNING, headline, run_of
 from autocoder_jupyter.scaling.mapped import LastMap
 from autocoder_jupyter.settings import parameters
 from autocoder_jupyter.tasks.task import Task
@@ -686,9 +685,9 @@ class CodeGenEvalResult(ReportFields, PendingResult[Resolution]):
         return twin
 
     def __repr__(self) -> str:
-        state = state_words(self.state)
-        if self.is_usable and self.report.success:
-            state = verified_run(run_of(self.report, "ready")).headline.lower()
+        state: str = self.state
+        if self._pending.usable is not None:
+            state = headline(run_of(self.report, self._pending.usable.state, self.asks_for)).lower()
         words = [f"autocode {self.name} {state}"]
         if self.is_usable:
             words += _summary(self.report)

@@ -14,6 +14,7 @@ from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.awaited import Awaited, Wait, report_progress
 from autocoder_jupyter.contracts.sample_schema import schemas_of, sources_of
 from autocoder_jupyter.run.events import EndState
+from autocoder_jupyter.run.record import AsksFor
 from autocoder_jupyter.types import (
     Attempt,
     CodePlan,
@@ -38,11 +39,13 @@ class Resolution:
     Args:
         report: the report; after a cancel or an exception it has little more than the reason.
         exception: the exception of the generation, if it raised one instead of a report.
+        asks_for: what it asks for, if there is no function.
     """
 
     state: EndState
     report: Report
     exception: Exception | None = None
+    asks_for: AsksFor = ""
 
 
 class Ended(Protocol):
@@ -56,6 +59,11 @@ class Ended(Protocol):
     @property
     def exception(self) -> Exception | None:
         """The exception that was raised instead of an outcome, if any."""
+        ...
+
+    @property
+    def asks_for(self) -> AsksFor:
+        """What it asks for, if there is no result."""
         ...
 
 
@@ -394,6 +402,13 @@ class PendingResult(Generic[R]):
     def done(self) -> bool:
         """Whether the run has ended, with or without success. Never waits."""
         return self._pending.done
+
+    @property
+    def asks_for(self) -> AsksFor:
+        """What it asks for if it has ended without a result: another `model`, its `price`, or whether a `name` in the
+        data is another one now; "" for none of them. Never waits.
+        """
+        return self._pending.usable.asks_for if self._pending.usable is not None else ""
 
     @property
     def is_usable(self) -> bool:

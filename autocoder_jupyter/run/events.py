@@ -71,11 +71,6 @@ EndState = Literal["ready", "failed", "cancelled", "over_budget", "not_verified"
 """The ways in which a run can end; `not_verified`: it is a record, and its evidence was not gathered here."""
 
 
-def state_words(state: str) -> str:
-    """The state of a result in words: `over budget`, `not verified here`."""
-    return "not verified here" if state == "not_verified" else state.replace("_", " ")
-
-
 # Events of a generation
 
 

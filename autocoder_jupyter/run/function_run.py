@@ -200,6 +200,7 @@ class FunctionRun(RunRecord):
         beside: what still runs beside a function that is verified, in a few words each; empty before and after that.
         answered: the questions about the function that the user answered with *keep it as it is*.
         replaced: by what a later cell has replaced the function, in a sentence; "" if it has not.
+        later: what has become of a later cell of this name that has not replaced it; "" if there is none.
     """
 
     stage: StageName | None = None
@@ -245,6 +246,7 @@ class FunctionRun(RunRecord):
     beside: tuple[str, ...] = ()
     answered: tuple[str, ...] = ()
     replaced: str = ""
+    later: str = ""
     log: tuple[LogLine, ...] = ()
 
     def after(self, event: Event) -> FunctionRun:
@@ -414,7 +416,7 @@ def _(event: events.DriftFound, state: FunctionRun) -> FunctionRun:
 
 @_after.register
 def _(event: events.OptionOffered, state: FunctionRun) -> FunctionRun:
-    return replace(state, option=event.option)
+    return replace(state, option=event.option, asks_for="name")
 
 
 @_after.register

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from autocoder_jupyter.run.function_run import AgentState, FunctionRun, StageState
-from autocoder_jupyter.run.record import Phase, Steps
+from autocoder_jupyter.run.record import AsksFor, Phase, Steps
 from autocoder_jupyter.settings.choices import sandbox_line
 from autocoder_jupyter.trust import answers
 from autocoder_jupyter.types import CodePlan, Evidence
@@ -33,7 +33,7 @@ def facts_of(run: FunctionRun) -> dict[str, Any]:
     return {name: getattr(run, name) for name in FACTS}
 
 
-def run_of(report: Report, phase: Phase) -> FunctionRun:
+def run_of(report: Report, phase: Phase, asks_for: AsksFor = "") -> FunctionRun:
     """The last record of a generation, with the user's answers to its questions."""
     asked: dict[str, bool] = {}
     for exchange in report.conversation_history:
@@ -41,6 +41,7 @@ def run_of(report: Report, phase: Phase) -> FunctionRun:
     run = FunctionRun(
         report.name,
         phase=phase,
+        asks_for=asks_for,
         reason=report.error or report.overspent,
         seconds=report.seconds,
         attempt=report.attempts,
@@ -155,6 +156,17 @@ def verified_run(run: FunctionRun) -> Verified:
     answered = tuple(f"kept by you: {one.words}" for one in found.questions if one.whole in run.answered)
     still_open = tuple(one for one in found.questions if one.whole not in run.answered)
     return Verified((*found.rests_on, *answered), still_open, found.unchecked)
+
+
+def headline(run: FunctionRun) -> str:
+    """The state of a run in a few words, the same on each card and page, in a terminal, and in `repr`."""
+    if run.replaced:
+        return "Replaced"
+    if run.is_ready:
+        return verified_run(run).headline
+    if run.phase == "running":
+        return STAGES[run.stage].doing if run.stage else "Starting"
+    return "Waiting for your answers" if run.questions else run.headline
 
 
 def has_changed_tests(evidence: Evidence, trace: Trace | None) -> bool:

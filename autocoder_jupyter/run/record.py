@@ -112,6 +112,22 @@ class Steps:
 
 Phase = Literal["running", "waiting"] | EndState
 
+AsksFor = Literal["", "model", "price", "name"]
+"""What a run that has ended without a result asks for; "name": whether something in the data has another name now."""
+
+HEADLINES: dict[Phase | AsksFor, str] = {
+    "model": "Which model?",
+    "price": "What does it cost?",
+    "name": "Renamed?",
+    "waiting": "Waiting for approval",
+    "ready": "Ready",
+    "failed": "Failed",
+    "cancelled": "Cancelled",
+    "over_budget": "Out of budget",
+    "not_verified": "Not verified here",
+}
+"""What a run asks for at its end, and its phases, in a few words."""
+
 
 @dataclass(frozen=True)
 class RunRecord(ABC):
@@ -130,7 +146,7 @@ class RunRecord(ABC):
         limit: the setting that ended the run, such as `max_cost`; "" if none did.
         needs: the least that the next question may take of this limit; 0 if that is not known.
         offers: the models that can be asked instead of one that could not be asked, or did not answer; None if it did.
-        asks_price: whether it has ended because the price of its model is not known.
+        asks_for: what it asks for if it has ended without a result.
         sent: the text that was sent to the model; in the last record only.
         steps: when each step began and how long it took.
     """
@@ -149,7 +165,7 @@ class RunRecord(ABC):
     limit: str = ""
     needs: float = 0
     offers: tuple[ModelOffer, ...] | None = None
-    asks_price: bool = False
+    asks_for: AsksFor = ""
     sent: str = ""
     steps: Steps = field(default=Steps(), compare=False)
 
@@ -168,9 +184,9 @@ class RunRecord(ABC):
         """The record after an event about the model, which is the same for all runs; unchanged after another event."""
         match event:
             case ModelRefused():
-                return replace(self, offers=event.offers)
+                return replace(self, offers=event.offers, asks_for="model")
             case PriceAsked():
-                return replace(self, asks_price=True)
+                return replace(self, asks_for="price")
             case NoAnswerYet():
                 return replace(self, silent=event.stages)
         return self
@@ -196,7 +212,17 @@ class RunRecord(ABC):
     @property
     def asks_model(self) -> bool:
         """Whether it has ended because its model could not be asked, or did not answer."""
-        return self.finished and self.offers is not None
+        return self.finished and self.asks_for == "model"
+
+    @property
+    def asked_at_end(self) -> AsksFor:
+        """What it asks for, if it has ended without a result."""
+        return self.asks_for if self.finished and not self.is_ready else ""
+
+    @property
+    def headline(self) -> str:
+        """The state in a few words, the same wherever it is shown, unless it is running."""
+        return HEADLINES[self.asked_at_end or self.phase]
 
     @property
     def is_ready(self) -> bool:

@@ -24,6 +24,7 @@ from autocoder_jupyter.view.document import (
     Items,
     Line,
     Offer,
+    Paragraph,
     Piece,
     Row,
     Section,
@@ -109,6 +110,9 @@ def _block(block: Block) -> Html:
         case Beside():
             shown = (element("span", pieces_html(entry.pieces)) for entry in block.lines)
             return element("div", join(*shown, between=" "), look="beside") if block.lines else EMPTY
+        case Paragraph():
+            told = (element("span", pieces_html(entry.pieces)) for entry in block.sentences)
+            return element("div", join(*told, between=" "))
         case Bullets():
             return markup.items(filter(None, (pieces_html(entry.pieces) for entry in block.lines)))
         case Group():

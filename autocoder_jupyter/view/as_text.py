@@ -22,6 +22,7 @@ from autocoder_jupyter.view.document import (
     Items,
     Line,
     Offer,
+    Paragraph,
     Piece,
     Row,
     Section,
@@ -93,6 +94,8 @@ def _block(block: Block, table: int) -> Iterator[str]:
             yield from filter(None, (_pieces(block.pieces),))
         case Bullets():
             yield from (_pieces(entry.pieces) for entry in block.lines)
+        case Paragraph():
+            yield from filter(None, (" ".join(_pieces(entry.pieces) for entry in block.sentences),))
         case Beside():
             yield from filter(None, (", ".join(_pieces(entry.pieces) for entry in block.lines),))
         case Group():

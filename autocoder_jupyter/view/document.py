@@ -76,6 +76,13 @@ class Beside:
 
 
 @dataclass(frozen=True)
+class Paragraph:
+    """Sentences one after the other, each with its button."""
+
+    sentences: tuple[Line, ...]
+
+
+@dataclass(frozen=True)
 class Bullets:
     """A list of lines."""
 
@@ -212,7 +219,9 @@ class Fold:
     is_beside: bool = False
 
 
-Block = Line | Beside | Bullets | Group | Source | Diff | Table | Item | Items | Offer | Drawing | Row | Fold
+Block = (
+    Line | Beside | Paragraph | Bullets | Group | Source | Diff | Table | Item | Items | Offer | Drawing | Row | Fold
+)
 
 
 @dataclass(frozen=True)

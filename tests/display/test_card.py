@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.display import card
-from autocoder_jupyter.display.actions import buttons, possible
-from autocoder_jupyter.display.live import card_html, card_text, document_of, status_line
+from autocoder_jupyter.display.actions import WORDS, buttons, possible
+from autocoder_jupyter.display.live import card_html, card_text, document_of, status_line, strip_of
+from autocoder_jupyter.models.preflight import no_key
+from autocoder_jupyter.models.protocol import ModelConfig
 from autocoder_jupyter.run import events
+from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.run.events import (
     EnvironmentReady,
     Event,
@@ -20,6 +23,7 @@ from autocoder_jupyter.run.events import (
     VersionBegun,
 )
 from autocoder_jupyter.run.function_run import AgentState, FunctionRun, LogLine, StageState, StreamedAnswer
+from autocoder_jupyter.run.of_report import headline
 from autocoder_jupyter.types import (
     Changes,
     CheckOutcome,
@@ -105,6 +109,7 @@ def hostile_state() -> FunctionRun:
         writer=HOSTILE,
         drift=(HOSTILE,),
         option=HOSTILE,
+        asks_for="name",
         is_kept=True,
         kept=HOSTILE,
         phase="failed",
@@ -132,6 +137,7 @@ def hostile_state() -> FunctionRun:
         log=(LogLine(1.0, HOSTILE),),
         sent=HOSTILE,
         replaced=HOSTILE,
+        later=HOSTILE,
         outputs=SampleOutputs(
             (Glimpse(HOSTILE, HOSTILE), Glimpse(HOSTILE, "", Excerpt((HOSTILE,), ((HOSTILE,),), HOSTILE, (False,))))
         ),
@@ -193,19 +199,22 @@ def test_a_verified_function_is_ready_while_the_rest_runs(read: Any) -> None:
     assert {"call", "insert-call", "inspect", "cancel"} <= set(buttons(both))
     assert not {"call", "inspect"} & set(buttons(run))
     again = both.apply(events.StageStarted("run", 1, 4))  # its wider tests
-    assert again.passed == 3 and card.title(again) == "Ready, not fully checked"
+    assert again.passed == 3 and headline(again) == "Ready, not fully checked"
     for ended in (events.FunctionVerified(1), events.Finished("failed", "over")):
         assert not both.apply(ended).is_ready and "opinion running" not in read(card_html(both.apply(ended))).text
 
 
-def test_what_holds_it_up_is_seen_without_opening_the_log(read: Any) -> None:
+def test_what_holds_it_up_is_said_once(read: Any) -> None:
     retrying = replace(RUNNING, answers=(StreamedAnswer("code", fault="rate limit; next try after 4 s"),))
-    loading = replace(RUNNING, loading=True)
-    for state, words in ((retrying, "Rate limit; next try after 4 s"), (loading, "Loading the model client")):
-        assert words in read(card_html(state)).text.split("Log")[0]
-        assert words in card_text(state)
-        assert words in status_line(state)
-        assert words not in read(card_html(replace(state, answers=(), loading=False))).text
+    loading, planned = replace(RUNNING, loading=True), replace(RUNNING, effort="Effort quick: 2 questions")
+    for state, words in (
+        (retrying, "Rate limit; next try after 4 s"),
+        (loading, "Loading the model client"),
+        (planned, "Effort quick: 2 questions"),
+    ):
+        assert words in read(strip_of(state).now).text and words in status_line(state)
+        assert words not in read(card_html(state)).text, "the line below the card has it"
+        assert words not in status_line(replace(state, answers=(), loading=False, effort=""))
 
 
 def test_every_stage_has_its_place_from_the_start(read: Any) -> None:
@@ -658,7 +667,43 @@ def test_a_replaced_function_says_so_first_and_asks_nothing_any_more(read: Any) 
     assert 'aria-label="Show it"' in html and "Keep it as it is" not in html and 'aria-label="Change"' not in html
     assert card.tone(gone) == "quiet" and "keep" not in possible(gone)
     assert "Total is empty on 6 rows" in read(html).text, "what was found is in the fold"
-    assert card.title(gone) == "Replaced"
+    assert headline(gone) == "Replaced"
+
+
+def test_assumptions_are_one_paragraph_each_with_its_button() -> None:
+    plan = PLAN.model_copy(update={"assumptions": ("Tax is in.", "Gaps are left out.", "Sent orders count.")})
+    used = RowsUsed(before=9, used=6, output="total", assumptions={"Tax is in.": 0, "Gaps are left out.": 3})
+    state = replace(RUNNING, phase="ready", plan=plan, evidence=Evidence(tests=(PASSED,), rows_used=used))
+    html = card_html(state)
+    change = '<button hidden class="autocode-wish" aria-label="Change"></button>'
+    first, _, folded = html.partition("1 more</summary>")
+    assert re.search(rf"<span>Gaps are left out. <span[^>]*>\(3 rows\)</span> {change}</span>", first)
+    assert f"<span>Sent orders count. {change}</span>" in first and "<li>" not in first
+    assert "Tax is in. " in folded and change in folded, "it touches no row"
+    assert "read as: Gaps are left out. (3 rows) Sent orders count.\n" in card_text(state)
+
+
+def test_a_question_about_a_reading_can_be_answered_in_other_words() -> None:
+    reading = Reading(words="net", line="Subtract the discount.")
+    differs = SecondOpinion(
+        state="differ", differences=(Difference(where="total", first="2", second="1"),), readings=(reading,)
+    )
+    asking = replace(RUNNING, phase="ready", plan=PLAN, evidence=Evidence(tests=(PASSED,)), second_opinion=differs)
+    html = card_html(asking)
+    keep, other = html.index('aria-label="Keep it as it is"'), html.index('aria-label="Other"')
+    assert html.index('aria-label="Use this reading"') < keep < other
+    assert html[other:].startswith('aria-label="Other" data-autocode-option="Subtract the discount."')
+    empty = replace(asking, second_opinion=None, evidence=Evidence(tests=(PASSED,), remarks=("total is empty",)))
+    assert 'aria-label="Other"></button>' in card_html(empty), "it starts with no text"
+
+
+@each("run", [FunctionRun("growth"), CodeRun("growth")])
+def test_what_sets_a_key_elsewhere_is_hidden_beside_the_form_for_a_key(run: Any) -> None:
+    reason = str(no_key(ModelConfig("openai/gpt-4.1"), ["OPENAI_API_KEY"]))
+    ended = run.apply(events.ModelRefused(())).apply(Finished("failed", reason))
+    shown, _, typed = card_html(ended).partition(f'class="{WORDS}"')
+    assert "OPENAI_API_KEY is not set" in shown and "before Python starts" not in shown
+    assert "before Python starts" in typed and "before Python starts" in card_text(ended)
 
 
 def test_many_assumptions_do_not_make_a_card_long() -> None:

@@ -8,14 +8,14 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.display.card import title, tone
+from autocoder_jupyter.display.card import tone
 from autocoder_jupyter.display.inspector import document
 from autocoder_jupyter.display.inspector.subject import Subject
 from autocoder_jupyter.display.live import card_html, card_text
 from autocoder_jupyter.engine.sample_run import remarks
 from autocoder_jupyter.run.events import EvidenceGathered, Finished
 from autocoder_jupyter.run.function_run import FunctionRun
-from autocoder_jupyter.run.of_report import verified
+from autocoder_jupyter.run.of_report import headline, verified
 from autocoder_jupyter.types import OutputSpec
 from tests.cases import each
 from tests.runner import Runner, fenced
@@ -87,7 +87,7 @@ async def test_a_function_that_everything_agrees_on_is_not_green_if_its_answer_i
     report = produced.report
     assert report.success and report.evidence.remarks == ("totals is empty on 6 rows of data",)
     state = FunctionRun("growth").apply(EvidenceGathered(1, report.evidence)).apply(Finished("ready"))
-    assert title(state) == "Ready, with a question for you" and tone(state) == "warn"
+    assert headline(state) == "Ready, with a question for you" and tone(state) == "warn"
     said = "Totals is empty on 6 rows of data."
     for shown in (card_html(state), card_text(state), document.render_text(Subject(report, "ready"))):
         assert said in shown

@@ -20,12 +20,12 @@ from autocoder_jupyter.data.shapes import shape_of
 from autocoder_jupyter.data.value_drift import value_profile
 from autocoder_jupyter.data.withheld import WithheldColumns
 from autocoder_jupyter.display.actions import WORDS
-from autocoder_jupyter.display.card import card, facts, title, tone
+from autocoder_jupyter.display.card import card, facts, tone
 from autocoder_jupyter.errors import DataDrift, DriftWarning, InvalidRequest
 from autocoder_jupyter.result.recorded import result_of
 from autocoder_jupyter.run.events import DriftFound, OptionOffered
 from autocoder_jupyter.run.function_run import FunctionRun
-from autocoder_jupyter.run.of_report import run_of
+from autocoder_jupyter.run.of_report import headline, run_of
 from autocoder_jupyter.versions import Versions
 from autocoder_jupyter.view.as_html import document_html
 from autocoder_jupyter.view.as_text import document_text
@@ -62,11 +62,11 @@ async def test_a_likely_new_name_is_offered_and_nothing_is_sent(runner: Runner) 
     assert "growth.run(sales.rename(columns={'amount': 'price'}))" in raised.value.hint
     assert [event.option for event in seen if isinstance(event, OptionOffered)] == ["--rename price=amount"]
     reason = str(raised.value)
-    state = FunctionRun("growth", phase="failed", option="--rename price=amount", reason=reason)
+    state = FunctionRun("growth", phase="failed", option="--rename price=amount", asks_for="name", reason=reason)
     html = str(document_html(card(state), 20_000))
     assert 'class="autocode-option-cell"' in html and 'data-autocode-option="--rename price=amount"' in html
     assert "--rename price=amount" in document_text(card(state))
-    assert (title(state), tone(state)) == ("Renamed?", "warn"), "the function is there, so it has not failed"
+    assert (headline(state), tone(state)) == ("Renamed?", "warn"), "the function is there, so it has not failed"
     assert facts(state)[0] == "price → amount"
     spaced = replace(state, option='--rename "unit price=price each" --rename a=b')
     assert facts(spaced)[0] == "unit price → price each, a → b"

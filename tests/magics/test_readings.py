@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.display.live import LiveCard
+from autocoder_jupyter.display.actions import buttons, possible
+from autocoder_jupyter.display.live import LiveCard, card_html, card_text
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.notebook import Launch
 from autocoder_jupyter.run.code_run import CodeRun
@@ -107,12 +108,27 @@ def test_the_card_of_an_earlier_cell_says_what_replaced_it(ready: Any, jobs: Any
     first = notebook.launched["growth"].card
     ready.run("%%autocode growth --refine\nBy region too.")
     assert first.wait(10) and not first.state.replaced, "the new one is not there yet"
-    jobs.last.end()
+    jobs.last.end(plan=CodePlan(description="", approach=""))
     wait_until(lambda: first.state.replaced == "A later cell has refined growth: By region too.")
     second = notebook.launched["growth"].card
-    ready.run("%%autocode growth\nSomething else.")
+    ready.run("%%autocode growth --refine\nBy month.")
+    failed = notebook.launched["growth"].card
     jobs.last.end("failed", error="no")
-    assert second.wait(10) and not second.state.replaced, "a failed run replaces nothing"
+    words = "A later cell has not refined growth (failed): By month."
+    wait_until(lambda: second.state.later == words)
+    assert not second.state.replaced, "a failed run replaces nothing"
+    assert f"{words}\n  growth.run(…) still calls the function below." in card_text(second.state)
+    assert 'class="autocode-call"' in card_html(second.state)
+    wait_until(lambda: "growth.run(…) still calls the last good version" in card_text(failed.state))
+    assert "call" in possible(failed.state) and "call" not in buttons(failed.state)
+    ready.run("%%autocode growth\nSomething else.")
+    jobs.last.end("cancelled")
+    wait_until(lambda: second.state.later == "A later cell has not made growth anew (cancelled).")
+    ready.run("%%autocode growth\nOnce more.")
+    jobs.last.end()
+    wait_until(lambda: second.state.replaced == "A later cell has made growth anew.")
+    assert "still calls" not in card_text(second.state) and "next:" not in card_text(second.state)
+    assert not notebook.launched["growth"].earlier, "what was replaced is released"
 
 
 def test_a_function_with_the_name_of_an_earlier_answer_leaves_its_card_alone(shell: Any, jobs: Any) -> None:

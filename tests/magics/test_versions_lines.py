@@ -83,7 +83,7 @@ def test_history_tells_who_made_each_version_why_and_which_counts(shell: Any, th
     shown = shell.display_pub.outputs[-1]["data"]["text/plain"]
     first, second, third = shown.splitlines()
     assert three[0] in first and "$0.25" in first and "By month." in first and "the model" in first
-    assert "ready, current" in second and "you" in second and "edited by you" in second
+    assert "ready, not fully checked · current" in second and "you" in second and "edited by you" in second
     assert "failed" in third and "2 of 9 tests fail" in third
 
 
@@ -114,7 +114,7 @@ def test_every_line_says_that_an_edited_record_is_not_verified_here(shell: Any, 
         assert "not verified here" in text.lower(), line
         assert ".verify()" in text or line == "history growth", line
     first, second, _ = _history(shell)
-    assert "ready" in first and "not verified here, current" in second and "No run of yours" in second
+    assert "ready" in first and "not verified here · current" in second and "No run of yours" in second
     shell.run("%autocode versions growth restore 2")
     growth = shell.user_ns["growth"]
     assert (growth.success, growth.state, growth.code) == (False, "not_verified", "x = 20\n")
@@ -171,7 +171,7 @@ def test_a_pinned_version_is_held_until_it_is_let_go(shell: Any, here: Path, thr
     shell.run("%autocode versions growth pin 1")
     assert versions.choice.pinned == three[0] and shell.user_ns["growth"].code == "x = 1\n"
     shell.run("%autocode history growth")
-    assert "ready, pinned" in said(shell)
+    assert "ready, not fully checked · pinned" in said(shell)
     shell.run("%autocode versions growth pin --off")
     assert versions.choice.pinned is None
     shell.run("%autocode versions growth pin")
@@ -472,7 +472,7 @@ def test_the_inspector_lists_compares_restores_and_pins(shell: Any, three: list[
     notebook = shell.magics_manager.registry["AutocodeMagics"].notebook
     page = VersionsPage(VersionManager(notebook, "growth"))
     table, act, compare, told = page.widget.children
-    assert all(version in table.value for version in three) and "ready, current" in table.value
+    assert all(version in table.value for version in three) and "ready, not fully checked · current" in table.value
     version, restore, pin, let_go, remove = act.children
     version.value, compare.children[0].value = "2", "1"
     compare.children[1].click()
@@ -481,9 +481,9 @@ def test_the_inspector_lists_compares_restores_and_pins(shell: Any, three: list[
     restore.click()
     assert "growth is version 1 again" in told.value and shell.user_ns["growth"].code == "x = 1\n"
     pin.click()
-    assert "ready, pinned" in table.value
+    assert "ready, not fully checked · pinned" in table.value
     let_go.click()
-    assert "no longer pinned" in told.value and "ready, pinned" not in table.value
+    assert "no longer pinned" in told.value and "ready, not fully checked · pinned" not in table.value
     version.value = "3"
     restore.click()
     assert "never passed its tests" in told.value
@@ -496,7 +496,11 @@ def test_a_page_is_told_of_the_versions_in_words(shell: Any, three: list[str]) -
     replied = answer(notebook, {"action": "versions", "name": "growth"})
     told = json.loads(str(replied["value"]))
     assert [version["number"] for version in told] == ["1", "2", "3"]
-    assert [version["state"] for version in told] == ["ready", "ready, current", "failed"]
+    assert [version["state"] for version in told] == [
+        "ready, not fully checked",
+        "ready, not fully checked · current",
+        "failed",
+    ]
     assert (told[1]["by"], told[1]["why"], told[0]["request"]) == ("you", "edited by you", "By month.")
     assert len(VERSION_KEYS) == len(HEADINGS)
 

@@ -34,6 +34,7 @@ from autocoder_jupyter.display.inspector.evidence import (
     evidence_section,
 )
 from autocoder_jupyter.display.parts import source_block
+from autocoder_jupyter.run.of_report import headline
 from autocoder_jupyter.settings.choices import sandbox_line
 from autocoder_jupyter.view import markup
 from autocoder_jupyter.view.as_html import UNDER_WAY, blocks_html, document_html
@@ -207,7 +208,7 @@ def render_text(subject: Subject, part: Part = "all", columns: int = 0) -> str:
 def head(subject: Subject) -> Document:
     """The first line of the card, without its sections."""
     state = subject.run
-    named = Document(state.name, card.title(state), card.tone(state), card.facts(state))
+    named = Document(state.name, headline(state), card.tone(state), card.facts(state))
     return replace(named, kind="autocode-result", is_indented=True)
 
 

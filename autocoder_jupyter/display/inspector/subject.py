@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from autocoder_jupyter.request import Share
     from autocoder_jupyter.run.events import EndState, SampleOutputs
     from autocoder_jupyter.run.function_run import FunctionRun
+    from autocoder_jupyter.run.record import AsksFor
     from autocoder_jupyter.types import Report
     from autocoder_jupyter.types.interface import KnownSplits
     from autocoder_jupyter.types.records import Overview
@@ -32,6 +33,7 @@ class Subject:
     """A finished result.
 
     Args:
+        asks_for: what it asks for, if there is no function.
         sent: the content of `sent.json`, the record of the data sent to the model; empty if it is missing.
         options: the options of a call; None if only the report is known.
         overviews: gives the overview of each sample by name, limited to a `share`; None for no limit. May take a
@@ -42,6 +44,7 @@ class Subject:
 
     report: Report
     state: EndState
+    asks_for: AsksFor = ""
     sent: Mapping[str, Any] = field(default_factory=dict)
     options: CallOptions | None = None
     overviews: Callable[[Share | None], Mapping[str, Overview]] = _no_samples
@@ -53,10 +56,10 @@ class Subject:
         """The last record of its run, with what only its card knows: the outputs, and what is asked."""
         from autocoder_jupyter.run.of_report import run_of
 
-        run = replace(run_of(self.report, self.state), splits=self.splits())
+        run = replace(run_of(self.report, self.state, self.asks_for), splits=self.splits())
         if (card := self.card) is None:
             return run
-        return replace(run, outputs=card.outputs, option=card.option, offers=card.offers, asks_price=card.asks_price)
+        return replace(run, outputs=card.outputs, option=card.option, offers=card.offers)
 
     @property
     def outputs(self) -> SampleOutputs | None:

@@ -155,6 +155,7 @@ def state_of(result: CodeModeResult) -> CodeRun:
         result.name,
         notice=done.notes,
         phase=done.state,
+        asks_for=result.asks_for,
         reason=done.error or "",
         seconds=done.seconds,
         turn=done.turns,

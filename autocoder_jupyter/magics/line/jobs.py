@@ -26,7 +26,7 @@ from autocoder_jupyter.magics.references import named_samples
 from autocoder_jupyter.magics.versions import VersionManager
 from autocoder_jupyter.request import Backend
 from autocoder_jupyter.run.function_run import FunctionRun
-from autocoder_jupyter.run.of_report import with_answers
+from autocoder_jupyter.run.of_report import headline, run_of, with_answers
 from autocoder_jupyter.settings.parameters import is_input_name
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.versions.lost_edits import words_of_lost
@@ -74,7 +74,6 @@ def _recorded(notebook: Notebook, known: Collection[str]) -> Iterator[tuple[str,
 
 def _recorded_as(notebook: Notebook, name: str) -> Iterator[tuple[str, str, str, str]]:
     """The rows of a name: its interrupted run, and its current version."""
-    from autocoder_jupyter.run.events import state_words
     from autocoder_jupyter.versions.verification import shown
 
     root = notebook.journal_root
@@ -92,10 +91,10 @@ def _recorded_as(notebook: Notebook, name: str) -> Iterator[tuple[str, str, str,
             yield name, "interrupted", f"%autocode retry {name} continues it", interrupted[-1]
     if (counting := versions.last_good()) is not None:
         number = f"{counting.number}{', by backend claude' if counting.report.trace else ''}"
-        state = shown(versions, counting)[0]
+        state, report = shown(versions, counting)
         way = "calls it" if state == "ready" else "calls it, and .verify() of that tests it here"
         words = f'version {number}; autocoder_jupyter.load("{name}") {way}'
-        yield name, state_words(state), _with_lost(notebook, name, words), counting.id
+        yield name, headline(run_of(report, state)).lower(), _with_lost(notebook, name, words), counting.id
     elif not interrupted and (finished := versions.all()):
         error = shown(versions, finished[-1])[1].error or ""
         yield name, "failed", markup.clipped(error, 100), finished[-1].id

@@ -127,7 +127,6 @@ export class FollowedOutput extends Panel implements IRenderMime.IRenderer {
     const job = isCard && this._link !== null ? runOf(this._followed!, this._link) : null;
     this._strip.offer(job);
     this._askForModel(job);
-    this.toggleClass('jp-mod-offers', !this._strip.isEmpty || this._modelForm !== null);
     this.toggleClass('jp-mod-underWay', isUnderWay(job));
   }
 

@@ -4,6 +4,8 @@ export interface IRefineButton {
   name: string;
   /** The assumption to replace; `null` for any change. */
   instead: string | null;
+  /** The text of the change, to go on with. */
+  begun: string;
 }
 
 /** The data of a button; `null` if it does not refine a function. */
@@ -12,12 +14,14 @@ export function refineButton(button: HTMLElement): IRefineButton | null {
   if (!button.classList.contains('autocode-wish') || !name) {
     return null;
   }
-  const line = button.closest('li') === null ? null : button.parentElement; // the assumption, its rows, the button
-  return { name, instead: line && (line.firstChild?.textContent ?? '').trim() };
+  const parent = button.parentElement!;
+  const line = button.closest('li') !== null || parent.tagName === 'SPAN' ? parent : null; // an assumption, its rows
+  const instead = line && (line.firstChild?.textContent ?? '').trim();
+  return { name, instead, begun: button.dataset.autocodeOption ?? '' };
 }
 
 /** The cell that refines a function. An empty line separates a text that looks like options from the first line. */
-export function refiningCell({ name, instead }: IRefineButton, words: string): string {
+export function refiningCell({ name, instead }: Omit<IRefineButton, 'begun'>, words: string): string {
   const change = instead === null ? words.trim() : `Instead of "${instead}": ${words.trim()}`;
   return `%%autocode ${name} --refine\n${/^\s*--?[A-Za-z]/.test(change) ? '\n' : ''}${change}`;
 }
@@ -39,8 +43,11 @@ export function toggleRefineBox(button: HTMLElement, runCell: (cell: string) => 
   }
   const open = place.querySelector<HTMLFormElement>(':scope > form.jp-AutocodeRefine');
   if (open !== null) {
-    close(open, button);
-    return;
+    const opener = place.querySelector<HTMLElement>('button[aria-expanded="true"]') ?? button;
+    close(open, opener);
+    if (opener === button) {
+      return;
+    }
   }
   const form = makeForm(about);
   const words = form.querySelector('textarea')!;
@@ -72,11 +79,12 @@ export function toggleRefineBox(button: HTMLElement, runCell: (cell: string) => 
   words.focus();
 }
 
-function makeForm({ name, instead }: IRefineButton): HTMLFormElement {
+function makeForm({ name, instead, begun }: IRefineButton): HTMLFormElement {
   const form = document.createElement('form');
   form.className = 'jp-AutocodeRefine';
   const words = document.createElement('textarea');
   words.rows = 2;
+  words.value = begun;
   words.placeholder = instead === null ? 'What should change' : 'What to assume instead';
   words.setAttribute('aria-label', `${words.placeholder}: ${name}`);
   form.append(words, makeButton('submit', 'Refine'), makeButton('button', 'Close'));

@@ -28,11 +28,6 @@ export class Strip extends Panel {
   /** The place for what a button opens. */
   readonly place = new Panel();
 
-  /** Whether there are no buttons. */
-  get isEmpty(): boolean {
-    return this._buttons.size === 0;
-  }
-
   /** Show the buttons that the kernel names for a run; none if it does not have the run. */
   offer(job: IJob | null): void {
     const offers = Object.entries(job?.buttons ?? {}).filter(([action]) => this._isPossible(action, job!));

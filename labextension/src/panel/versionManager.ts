@@ -7,7 +7,7 @@ import { runCode } from './runCode';
 export interface IVersion {
   number: string;
   started: string;
-  /** `ready` or `failed`, followed by `current` or `pinned`; older kernels say `counts` for `current`. */
+  /** The headline of the version in lower case, followed by `current` or `pinned`; older kernels say `counts` for `current`. */
   state: string;
   by: string;
   /** What passed, or why it failed; `as 1` if that is the same as for version 1. */

@@ -11,7 +11,7 @@ export interface IEntry {
 }
 
 /** The state of an entry. Ready is one of three: fully checked, `asking` with a question, or `unchecked` in part.
- * A run that only asks whether a column was renamed is `asking` too. */
+ * A run that has ended and only asks for a model, a price or the new name of a column is `asking` too. */
 export type Standing = 'absent' | 'asking' | 'unchecked' | Phase;
 
 /** The states in the order of their counts, in words. */
@@ -22,7 +22,7 @@ export const STANDINGS: { readonly [standing in Standing]: string } = {
   unchecked: 'not fully checked',
   ready: 'ready',
   failed: 'failed',
-  over_budget: 'over budget',
+  over_budget: 'out of budget',
   cancelled: 'cancelled',
   not_verified: 'not verified here',
   absent: 'not run in this kernel'
@@ -44,7 +44,7 @@ export function standing({ job }: IEntry): Standing {
   if (job === null) {
     return 'absent';
   }
-  if ((job.phase === 'ready' || job.phase === 'failed') && job.tone === 'warn') {
+  if (job.tone === 'warn' && job.phase !== 'waiting' && job.phase !== 'not_verified') {
     return 'asking';
   }
   return job.phase === 'ready' && job.tone !== 'good' ? 'unchecked' : job.phase;

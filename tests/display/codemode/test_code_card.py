@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any
 
 from autocoder_jupyter.codemode.calls import BOX_CHARACTERS, shown_arguments
 from autocoder_jupyter.display.code_card import render
 from autocoder_jupyter.display.controls import Controls
-from autocoder_jupyter.display.live import MAX_CHARACTERS, card_html, card_text
+from autocoder_jupyter.display.live import MAX_CHARACTERS, card_html, card_text, status_line, strip_of
 from autocoder_jupyter.run import events
 from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.types import Usage
@@ -182,6 +183,11 @@ def test_a_card_stays_small_whatever_the_code_did() -> None:
 
 def test_tokens_cost_and_turns_are_said() -> None:
     usage = Usage(input_tokens=900, output_tokens=60, cost=0.004)
-    state = after(*CALLED, events.TokensUsed("tools", usage, usage), events.Retrying("tools", "too many requests", 2.0))
+    state = after(*CALLED, events.TokensUsed("tools", usage, usage))
     assert "turn 1 of 10 · 1 call · 900 tokens in, 60 out · $0.004 of $0.50" in card_text(state)
-    assert "Too many requests; next try after 2 s" in card_text(state)
+
+
+def test_what_holds_it_up_is_said_once(read: Any) -> None:
+    state = after(events.TurnBegun(1, 10), events.Retrying("tools", "too many requests", 2.0))
+    assert "Too many requests; next try after 2 s" in status_line(state)
+    assert "next try" in read(strip_of(state).now).text and "next try" not in card_html(state) + card_text(state)

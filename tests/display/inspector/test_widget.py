@@ -46,7 +46,7 @@ class VersionsOfOne:
         return [("1", "r1")]
 
     def table(self) -> Html:
-        return escape("ready, current")
+        return escape("ready · current")
 
     def unpin(self) -> str:
         return ""
@@ -95,7 +95,7 @@ def test_what_one_tab_says_no_other_tab_says() -> None:
         "two runs agree": "Evidence",
         "whatever the stubs return": "Evidence",
         "Exactly what was sent": "Sent",
-        "ready, current": "History",
+        "ready · current": "History",
         "Attempt 1": "History",
         "Turn 2": "History",
         "docker (a container": "History",

@@ -387,7 +387,6 @@ it('asks below its card which model is meant while the kernel asks for one, and 
   expect(make).toHaveBeenCalledTimes(1);
   const form = make.mock.results[0].value as Widget;
   expect(output.node.contains(form.node)).toBe(true);
-  expect(output.hasClass('jp-mod-offers')).toBe(true);
   kernel.says({ jobs: [{ ...failed, phase: 'running', actions: ['cancel'] }] });
   expect(form.isDisposed).toBe(true);
   output.dispose();

@@ -4,7 +4,12 @@ const HTML = `
   <div data-autocode-refines="growth"><ul><li>Gaps are "zero". <span>(3 rows)</span>
     <button class="autocode-wish" aria-label="Change"></button></li></ul></div>
   <div data-autocode-refines="growth"><button class="autocode-wish"
-    aria-label="Refine"></button></div>`;
+    aria-label="Refine"></button></div>
+  <div data-autocode-refines="growth"><div>
+    <span>Sent counts. <button class="autocode-wish" aria-label="First"></button></span>
+    <span>Tax is in. <span>(2 rows)</span> <button class="autocode-wish" aria-label="Second"></button></span></div></div>
+  <div data-autocode-refines="growth"><div><button class="autocode-keep" aria-label="Keep it as it is"></button>
+    <button class="autocode-wish" aria-label="Other" data-autocode-option="Subtract the discount."></button></div></div>`;
 
 const granted = jest.fn();
 const button = (label: string): HTMLButtonElement => document.querySelector(`[aria-label="${label}"]`)!;
@@ -34,6 +39,24 @@ it('makes a cell of what holds instead', () => {
   press('Enter');
   expect(granted).toHaveBeenCalledWith('%%autocode growth --refine\nInstead of "Gaps are "zero".": Gaps are left out.');
   expect(box()).toBeNull();
+});
+
+it('changes one sentence of a paragraph, and another one in its place', () => {
+  toggleRefineBox(button('First'), granted);
+  toggleRefineBox(button('Second'), granted);
+  expect(document.querySelectorAll('form')).toHaveLength(1);
+  expect(button('First').getAttribute('aria-expanded')).toBe('false');
+  words().value = 'Tax is not in.';
+  press('Enter');
+  expect(granted).toHaveBeenCalledWith('%%autocode growth --refine\nInstead of "Tax is in.": Tax is not in.');
+});
+
+it('goes on with the words of a reading', () => {
+  toggleRefineBox(button('Other'), granted);
+  expect(words().value).toBe('Subtract the discount.');
+  words().value += ' Only of 2024.';
+  press('Enter');
+  expect(granted).toHaveBeenCalledWith('%%autocode growth --refine\nSubtract the discount. Only of 2024.');
 });
 
 it('takes nothing for no wish, a new line by Shift, and Escape for no', () => {

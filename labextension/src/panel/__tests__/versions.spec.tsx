@@ -14,7 +14,7 @@ const FIRST: IVersion = {
   why: '',
   request: 'Monthly growth.'
 };
-const SECOND = { ...FIRST, number: '2', state: 'ready, current', by: 'you', why: 'edited by you' };
+const SECOND = { ...FIRST, number: '2', state: 'ready · current', by: 'you', why: 'edited by you' };
 const FAILED = { ...FIRST, number: '3', state: 'failed' };
 
 const versionManager = {
@@ -44,7 +44,7 @@ beforeEach(() => jest.clearAllMocks());
 it('says who made each version and why, and offers what fits it', async () => {
   const node = await opened();
   const items = [...node.querySelectorAll('li')];
-  expect(items[1].textContent).toContain('2 ready, current · you · 2026-05-01 09:00');
+  expect(items[1].textContent).toContain('2 ready · current · you · 2026-05-01 09:00');
   expect(items[1].textContent).toContain('edited by you');
   expect(items[0].textContent).toContain('6 tests passed');
   expect(items.map(item => [...item.querySelectorAll('button')].map(button => button.textContent))).toEqual([
@@ -72,7 +72,7 @@ it('says why it could not be done', async () => {
 it('keeps the keyboard in the list when the pressed button goes', async () => {
   const node = await opened();
   document.body.replaceChildren(node);
-  versionManager.versions.mockResolvedValueOnce([{ ...FIRST, state: 'ready, current' }]);
+  versionManager.versions.mockResolvedValueOnce([{ ...FIRST, state: 'ready · current' }]);
   const restore = node.querySelector<HTMLElement>('[aria-label="Restore version 1 of growth"]')!;
   restore.focus();
   await act(async () => restore.click());

@@ -42,7 +42,9 @@ describe('how an entry stands', () => {
     expect(standing(entry({ phase: 'ready', tone: 'warn' }))).toBe('asking');
     expect(standing(entry({ phase: 'ready', tone: 'quiet' }))).toBe('unchecked');
     expect(standing(entry({ phase: 'failed', tone: 'warn' }))).toBe('asking');
+    expect(standing(entry({ phase: 'cancelled', tone: 'warn' }))).toBe('asking');
     expect(standing(entry({ phase: 'failed', tone: 'bad' }))).toBe('failed');
+    expect(standing(entry({ phase: 'waiting', tone: 'warn' }))).toBe('waiting');
     expect(standing(entry({ phase: 'not_verified', tone: 'warn' }))).toBe('not_verified');
   });
 });
