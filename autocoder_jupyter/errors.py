@@ -55,6 +55,12 @@ class AutocodeError(Exception):
         error.is_shown = True
         return error
 
+    def with_hint(self, hint: str) -> Self:
+        """The same error with one more next step."""
+        error = copy.copy(self)
+        error.hint = "\n".join(filter(None, (self.hint, hint)))
+        return error
+
     def _render_traceback_(self) -> list[str]:
         lines = () if self.is_shown else (self.why, self.hint)
         shown = (f"{type(self).__name__}: {self.what}", *(f"  {line}" for line in lines if line))

@@ -326,11 +326,12 @@ class CodeGenEvalResult(ReportFields, PendingResult[Resolution]):
         """The earlier function, if a call that begins now must use it; else None."""
         if self.can_be_called or not (self.done or self._answers_meanwhile) or (before := self._before()) is None:
             return None
-        state = {"cancelled": "was cancelled", "running": "is being generated again"}.get(self.state, "has failed")
         is_verified = not before._is_unverified
         function = Function.of(before.report, {}, self._root, self._contracts, is_verified=is_verified)
         inputs = {spec.name for spec in function.inputs}
-        warning = f"{self.name} {state}; this call used the earlier function (version {before.report.run_id})."
+        warning = (
+            f"{self.name} {self._ended_how}; this call used the earlier function (version {before.report.run_id})."
+        )
         return replace(
             function,
             defaults={name: value for name, value in self._samples.items() if name in inputs},
@@ -457,12 +458,26 @@ class CodeGenEvalResult(ReportFields, PendingResult[Resolution]):
         return misfit(self._usable(), name, value)
 
     async def _ready(self) -> Function:
-        self._settled(await self._pending.settled(until_usable=True))
-        return self._built()
+        return self._function_of(await self._pending.settled(until_usable=True))
 
     def _usable(self) -> Function:
         """The function, as soon as it is verified."""
-        return self._settled(self._pending.wait(until_usable=True))._built()
+        return self._function_of(self._pending.wait(until_usable=True))
+
+    def _function_of(self, resolution: Resolution) -> Function:
+        """The function; an error also names the last good version, if there is one."""
+        try:
+            return self._settled(resolution)._built()
+        except AutocodeError as error:
+            if self._before() is None:
+                raise
+            instead = f"{self.name}.last_good is the last good version, which still works."
+            raise error.with_hint(f"{self.name} {self._ended_how}; {instead}") from None
+
+    @property
+    def _ended_how(self) -> str:
+        """How it went without a function, in two words."""
+        return {"cancelled": "was cancelled", "running": "is being generated again"}.get(self.state, "has failed")
 
     def _built(self) -> Function:
         report = self.report

@@ -98,6 +98,35 @@ def test_who_had_begun_to_wait_for_the_newer_one_is_not_given_the_older(engine: 
         call()
 
 
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda growth: growth.export("growth.py"),
+        lambda growth: growth.rows_used(pd.DataFrame()),
+        lambda growth: growth.map([1]),
+        lambda growth: growth.as_task("growth"),
+        lambda growth: growth.split,
+        lambda growth: growth.misfit("sales", 1),
+    ],
+    ids=["export", "rows_used", "map", "as_task", "split", "misfit"],
+)
+def test_what_needs_the_new_function_names_the_last_good_one(use: Any, engine: Any, submit: Any, first: Any) -> None:
+    engine.outcome = gives(2.0, success=False, error="2 of 9 tests fail")
+    failed = submit(OTHER).result.wait(30)
+    with pytest.raises(GenerationFailed, match="2 of 9 tests fail") as raised:
+        use(failed)
+    assert "growth has failed; growth.last_good is the last good version, which still works." in str(raised.value)
+
+
+def test_an_exception_of_the_generation_names_the_last_good_one_once(engine: Any, submit: Any, first: Any) -> None:
+    engine.outcome = DataDrift("sales lacks 'price'.", hint="Rename it.")
+    failed = submit(OTHER).result
+    for _ in range(2):
+        with pytest.raises(DataDrift, match="lacks 'price'") as raised:
+            failed.as_task("growth")
+        assert raised.value.hint.count("last_good") == 1 and raised.value.hint.startswith("Rename it.\ngrowth has")
+
+
 def test_the_same_request_asked_anew_is_answered_meanwhile(engine: Any, submit: Any, first: Any) -> None:
     engine.outcome, engine.stop_at = gives(2.0), "run"
     growth = submit(FIRST, cache="override").result
