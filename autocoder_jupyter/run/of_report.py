@@ -85,6 +85,8 @@ SECOND, TRIAL = "second opinion", "trial of the tests"
 
 RUNNING = f"{SECOND} running"
 
+OF_OTHERS = "no second opinion of yours (--refresh makes it anew, with one)"
+
 
 READY, WITH_QUESTION, NOT_FULLY_CHECKED = "Ready", "Ready, with a question for you", "Ready, not fully checked"
 """The headlines of a function that can be used."""
@@ -252,7 +254,8 @@ def _opinion(opinion: SecondOpinion | None, outputs: int) -> Verified:
     if opinion is not None and opinion.state == "running":
         return Verified(unchecked=(RUNNING,))
     if opinion is None or opinion.state == "none":
-        return Verified(unchecked=("no second opinion",))
+        of_others = opinion is not None and opinion.code and not opinion.cut  # a record that no run of this user wrote
+        return Verified(unchecked=(OF_OTHERS if of_others else "no second opinion",))
     if opinion.state == "differ":
         return Verified(questions=(OpenQuestion("second opinion", "the second opinion differs", _differing(opinion)),))
     if not opinion.compared and opinion.state == "not compared":

@@ -90,6 +90,7 @@ def test_the_inspector_and_a_saved_notebook_have_the_same_line_and_list_the_surv
     [
         (FULL, None, "no second opinion"),
         (FULL, SecondOpinion(), "no second opinion"),
+        (FULL, SecondOpinion(code="def run(): ..."), "no second opinion of yours (--refresh makes it anew, with one)"),
         (FULL, SecondOpinion(state="differ", compared=("a",)), "the second opinion differs"),
         (FULL, SecondOpinion(state="not compared"), "the second opinion could not be compared"),
         (
