@@ -85,6 +85,7 @@ ORIGINS = {
     "data/columns_read.py::_Flow._attribute": BUILTIN,
     "engine/acceptance.py::_message": BUILTIN,
     "redaction/messages.py::Redaction._is_known": BUILTIN,
+    "magics/cell.py::ask": USER,
     "magics/cell.py::refuse_to_shadow": USER,
     "magics/codemode/cell.py::earlier_of": USER,
     "magics/codemode/cell.py::_found": USER,

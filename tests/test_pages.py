@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter import CodeGenEvalResult
-from autocoder_jupyter.display.parts import PHASE_TITLES
 from autocoder_jupyter.magics.command import parse_cell, read_arguments, split_words
 from autocoder_jupyter.magics.line import SUBCOMMANDS
 from autocoder_jupyter.magics.options import OPTIONS
 from autocoder_jupyter.run.of_report import NOT_FULLY_CHECKED, READY, WITH_QUESTION
+from autocoder_jupyter.run.record import HEADLINES
 from tests.cases import each as each_case
 
 ROOT = Path(__file__).parents[1]
@@ -109,6 +109,6 @@ def test_a_page_says_first_whom_it_is_for() -> None:
 
 
 def test_each_headline_of_a_function_that_ended_is_explained() -> None:
-    of_others = {"Waiting for approval", "Cancelled"}
-    for headline in (READY, WITH_QUESTION, NOT_FULLY_CHECKED, *{*PHASE_TITLES.values()} - of_others):
+    of_others = {"Waiting for approval", "Cancelled", HEADLINES["model"], HEADLINES["price"]}
+    for headline in (READY, WITH_QUESTION, NOT_FULLY_CHECKED, *{*HEADLINES.values()} - of_others):
         assert f"*{headline}*" in PAGES["success.md"]

@@ -39,10 +39,11 @@ from autocoder_jupyter.engine.evidence.code_numbers import (
     small_numbers,
     with_small_products,
 )
-from autocoder_jupyter.engine.evidence.conditions import _below, reads
+from autocoder_jupyter.engine.evidence.conditions import _below, may_remember, reads
 from autocoder_jupyter.engine.evidence.examiner import is_general, raised_in
 from autocoder_jupyter.engine.evidence.losses import _written, losses, never_read
 from autocoder_jupyter.engine.evidence.mutants import LONGEST_CODE, mutants, row_count_mutants
+from autocoder_jupyter.engine.evidence.pace import may_be_slow
 from autocoder_jupyter.engine.evidence.plants import words_in
 from autocoder_jupyter.engine.evidence.row_steps import Place, instrumented
 from autocoder_jupyter.engine.evidence.second_writer import askable, read_second
@@ -80,7 +81,7 @@ from autocoder_jupyter.sandbox.host.exchange import Malformed, _parse
 from autocoder_jupyter.sandbox.host.testing import sentences
 from autocoder_jupyter.sandbox.protocol import Program
 from autocoder_jupyter.tasks.command_line import entered
-from autocoder_jupyter.tasks.export import insertable, renamed, tests_for
+from autocoder_jupyter.tasks.export import insertable, renamed, tests_for, with_module_renamed
 from autocoder_jupyter.types import CodePlan, CodeSolution, Edit, Exchange, InputSpec, OutputSpec, Report
 from autocoder_jupyter.untrusted import parsing, plain_json, plain_toml
 from autocoder_jupyter.untrusted.folder import Folder
@@ -123,6 +124,8 @@ def _examined(text: str, _: Path) -> object:
     part = text[:LONGEST_CODE].rpartition("\n")[0]
     return (
         reads(text),
+        may_remember(text),
+        may_be_slow(text),
         largest_number(text),
         raised_in(text),
         is_general(text, ()),
@@ -421,7 +424,7 @@ READERS: dict[str, Reader] = {
             ".autocode/growth/r1/request.json", lambda folder: Versions(folder / ".autocode", "growth").request("r1")
         ),
         _json("numbers", "keys", "brackets"),
-        ("versions.store:Versions.request", "versions.request_fields:_specs"),
+        ("versions.store:Versions.request", "versions.request_fields:_specs", "versions.request_fields:<module>"),
     ),
     "which version has a file": Reader(
         _file(
@@ -796,6 +799,8 @@ READERS: dict[str, Reader] = {
             "engine.evidence.mutants:_dates",
             "engine.evidence.conditions:reads",
             "engine.evidence.conditions:_below",
+            "engine.evidence.conditions:may_remember",
+            "engine.evidence.pace:may_be_slow",
             "engine.evidence.code_numbers:numbers_in",
             "engine.evidence.examiner:raised_in",
             "engine.evidence.examiner:is_general",
@@ -864,9 +869,18 @@ READERS: dict[str, Reader] = {
         ("untrusted.visible:readable_code", "tasks.export:places"),
     ),
     "code for a script": Reader(
-        lambda text, _: (entered(text), tests_for(text, "growth", "# how")),
-        _sources("names", "imports", "functions"),
-        ("tasks.command_line:below_the_head", "tasks.export:_imports_renamed", "tasks.export:_imported"),
+        lambda text, _: (
+            entered(text),
+            tests_for(text, "growth", "# how"),
+            with_module_renamed(text, "helpers", "growth_helpers"),
+        ),
+        {**_sources("names", "imports", "functions"), "of helpers": lambda: "from helpers import a;" * 1_500},
+        (
+            "tasks.command_line:below_the_head",
+            "tasks.export:_imports_renamed",
+            "tasks.export:_imported",
+            "tasks.export:with_module_renamed",
+        ),
     ),
     "code in colours": Reader(
         lambda text, _: source.python(text),
@@ -1008,6 +1022,9 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "models.library:load_client",
         "models.library:describe",
         "magics.command:_is_python",
+        "data.definitions:_global_names",
+        "data.definitions:_read",
+        "data.definitions:_tops",
         "data.readers:delimited",
         "data.readers:_file_table",
         "data.readers:_read_delimited",

@@ -98,5 +98,8 @@ def large(times: int = 1) -> Subject:
     column = ColumnOverview("'column'", "float64", 3, 812, facts=facts, drawing="histogram", bars=bars)
     overview = Overview("DataFrame", "20,000 rows × 20 columns", (column,) * 20 * times, rows=20_000, looked_at=5_000)
     return Subject(
-        MENDED.model_copy(update=update), "ready", {**SENT, "text": sent}, overviews=lambda share: {"sales": overview}
+        MENDED.model_copy(update=update),
+        "ready",
+        sent={**SENT, "text": sent},
+        overviews=lambda share: {"sales": overview},
     )
