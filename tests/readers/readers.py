@@ -877,7 +877,6 @@ READERS: dict[str, Reader] = {
         {**_sources("names", "imports", "functions"), "of helpers": lambda: "from helpers import a;" * 1_500},
         (
             "tasks.command_line:below_the_head",
-            "tasks.export:_imports_renamed",
             "tasks.export:_imported",
             "tasks.export:with_module_renamed",
         ),
