@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import random
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -23,6 +24,13 @@ DONE = b"data: [DONE]\n\n"
 def sends(*parts: bytes, kind: str = EVENTS, more: tuple[str, ...] = (), status: str = "200 OK") -> Wire:
     """A response that consists of these parts."""
     return lambda: [head_of(kind, *more, status=status), *parts]
+
+
+def varied_lines(count: int = 100) -> list[bytes]:
+    """Chunks of an answer that neither repeats itself nor counts; the first begins with "Line 0"."""
+    words = random.Random(0)
+    lines = (" ".join(f"{words.getrandbits(32):08x}" for _ in range(45)) for _ in range(count))
+    return [chunk({"content": f"Line {number} {line} "}) for number, line in enumerate(lines)]
 
 
 def for_ever(*parts: bytes, kind: str = EVENTS, status: str = "200 OK", pace: float = 0.0) -> Wire:

@@ -19,6 +19,7 @@ from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, InvalidRequest
 from autocoder_jupyter.models.faults import exchange_of, stopped
+from autocoder_jupyter.models.loops import REPEATED
 from autocoder_jupyter.models.protocol import ConfiguredModel, Listener, Question, SummingMeter
 from autocoder_jupyter.models.silence import SilenceWatch
 from autocoder_jupyter.prompts import prompt
@@ -234,8 +235,12 @@ class CodeConversation:
                     hint="Raise max_turns, or split the request.",
                     limit="max_turns",
                 )
-            answer, recorded = await self._asked(transcript)
-            match read_answer(answer):
+            exchange = await self._asked(transcript)
+            recorded = exchange.replayed
+            match read_answer(exchange.answer):
+                case Final() if exchange.finish_reason == REPEATED:
+                    error = "Your answer repeated itself without end, and was stopped."
+                    _add(transcript, "user", unclear(error))
                 case Final(text):
                     transcript.summary, error = text, ""
                 case Unclear(reason):
@@ -275,8 +280,8 @@ class CodeConversation:
             self._budget,
         )
 
-    async def _asked(self, transcript: Transcript) -> tuple[str, bool]:
-        """The model's next answer, and whether it is a recorded one."""
+    async def _asked(self, transcript: Transcript) -> Exchange:
+        """The model's next answer."""
         transcript.turns += 1
         turn = transcript.turns
         self._tracker(TurnBegun(turn, self._rules.max_turns))
@@ -299,7 +304,7 @@ class CodeConversation:
         if exchange.replayed and not self._journal.is_known(block_key(transcript.messages)):
             self._calls.is_from_record = True
         self._note_known(transcript)
-        return exchange.answer, exchange.replayed
+        return exchange
 
     def _note_known(self, transcript: Transcript) -> None:
         if not self._calls.is_from_record:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -125,8 +125,8 @@ class PackageNeeds:
     unknown: tuple[str, ...]
 
 
-def imported_modules(*sources: str) -> tuple[str, ...]:
-    """Top-level names of all imported modules, without the standard library; sorted."""
+def imported_modules(*sources: str, own: Collection[str] = _OWN_MODULES) -> tuple[str, ...]:
+    """Top-level names of all imported modules, without the standard library and our own; sorted."""
     found: set[str] = set()
     for source in sources:
         for node in ast.walk(parse(source)):
@@ -134,7 +134,7 @@ def imported_modules(*sources: str) -> tuple[str, ...]:
                 found.update(alias.name.partition(".")[0] for alias in node.names)
             elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
                 found.add(node.module.partition(".")[0])
-    return tuple(sorted(found - sys.stdlib_module_names - _OWN_MODULES))
+    return tuple(sorted(found - sys.stdlib_module_names - {*own}))
 
 
 _PLOTTING = frozenset({"altair", "matplotlib", "mpl_toolkits", "plotly", "plotnine", "pylab", "seaborn"})

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from autocoder_jupyter.codemode.agent import AgentResult
 from autocoder_jupyter.concurrency import background
@@ -243,7 +243,7 @@ class CodeModeResult(PendingResult[Answered]):
         result = self.result
         text = " ".join((result.summary or result.error or "").split())
         short = text if len(text) <= LONGEST_SUMMARY else f"{text[:LONGEST_SUMMARY]}…"
-        ended = CodeRun(self.name, phase=result.state, asks_for=self.asks_for)
+        ended = CodeRun(self.name, phase=result.state, asks_for=cast("AsksFor", self.asks_for))
         calls = f"{len(result.calls)} call{'' if len(result.calls) == 1 else 's'}"
         return visible(f"<autocode {self.name} {ended.headline.lower()} · {calls} · {short}>")
 

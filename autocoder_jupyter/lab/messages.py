@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict, cast
 
 from autocoder_jupyter.display import actions as display_actions
 from autocoder_jupyter.display.live import Shown, document_of, step
@@ -17,7 +17,7 @@ from autocoder_jupyter.magics.options import OPTIONS, SETTINGS
 from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.run.of_report import question_key, run_of
-from autocoder_jupyter.run.record import Phase
+from autocoder_jupyter.run.record import AsksFor, Phase
 from autocoder_jupyter.settings.config import RECORDS
 from autocoder_jupyter.settings.setting import Option
 from autocoder_jupyter.untrusted.visible import visible_block
@@ -229,7 +229,9 @@ def _of_result(name: str, result: Any) -> JobMessage:
     if is_code_result(result):
         return _of_ended_answer(name, result)
     report: Report = result.report
-    state = replace(run_of(report, result.state, result.asks_for), name=name, splits=result.known_splits)
+    state = replace(
+        run_of(report, result.state, cast("AsksFor", result.asks_for)), name=name, splits=result.known_splits
+    )
     run: JobRun = {
         **_no_run(),
         "started": report.started.timestamp() if report.started else 0.0,

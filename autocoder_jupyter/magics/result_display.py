@@ -12,13 +12,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from autocoder_jupyter.concurrency.background import start_thread
 from autocoder_jupyter.display.inspector.subject import Subject
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.magics.terminal import columns
 from autocoder_jupyter.redaction.logs import redacting_logger
+from autocoder_jupyter.run.record import AsksFor
 
 if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.inspector import Inspector
@@ -57,7 +58,7 @@ def subject_of(result: CodeGenEvalResult, card: FunctionRun | None = None) -> Su
     return Subject(
         report=report,
         state=state,
-        asks_for=result.asks_for,
+        asks_for=cast("AsksFor", result.asks_for),
         sent=sent_record(result.journal_root, report.name, report.run_id),
         options=result.options,
         overviews=_Samples(result),

@@ -702,7 +702,7 @@ class CodeGenEvalResult(ReportFields, PendingResult[Resolution]):
     def __repr__(self) -> str:
         state: str = self.state
         if self._pending.usable is not None:
-            state = headline(run_of(self.report, self._pending.usable.state, self.asks_for)).lower()
+            state = headline(run_of(self.report, self._pending.usable.state, self._pending.usable.asks_for)).lower()
         words = [f"autocode {self.name} {state}"]
         if self.is_usable:
             words += _summary(self.report)

@@ -62,7 +62,7 @@ class Ended(Protocol):
         ...
 
     @property
-    def asks_for(self) -> AsksFor:
+    def asks_for(self) -> str:
         """What it asks for, if there is no result."""
         ...
 
@@ -404,10 +404,11 @@ class PendingResult(Generic[R]):
         return self._pending.done
 
     @property
-    def asks_for(self) -> AsksFor:
+    def asks_for(self) -> str:
         """What it asks for if it has ended without a result: another `model`, its `price`, or whether a `name` in the
         data is another one now; "" for none of them. Never waits.
         """
+        # Jedi cannot complete an object with a property that is annotated with a Literal.
         return self._pending.usable.asks_for if self._pending.usable is not None else ""
 
     @property

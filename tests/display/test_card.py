@@ -99,6 +99,7 @@ def hostile_state() -> FunctionRun:
     return FunctionRun(
         second_opinion=opinion,
         backend=HOSTILE,
+        house_rules=(HOSTILE,),
         agent=AgentState(trace, (("a", use),), HOSTILE),
         packages=(HOSTILE,),
         environment=HOSTILE,

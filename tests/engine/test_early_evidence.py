@@ -84,7 +84,7 @@ async def test_nothing_that_was_done_ahead_is_done_again(
     produced = await generated(runner, Answer(fenced(TESTS), hold=done), CODE)
     assert produced.report.success and produced.opinion.state == "agree" and produced.opinion.parts == 60
     assert ran.count("") > 130
-    assert ran.count("the second solution") == 1  # the sample that is three times as large
+    assert ran.count("the second solution") <= 2  # a larger sample, and one beyond its profile, are not made ahead
     assert searched[0] > 0
     strength = produced.report.evidence.strength
     assert strength is not None and strength.changes and not strength.ended

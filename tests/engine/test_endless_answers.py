@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tests.model_faults import chunk, for_ever
+from tests.model_faults import for_ever, varied_lines
 from tests.runner import CODE, PLAN, TESTS, Runner, fenced
 from tests.scripted_model import Answer
 
 pytestmark = [pytest.mark.local_sandbox, pytest.mark.real_sandbox]
 
-LINES = [chunk({"content": f"Line {number} of an answer that does not end. " * 10}) for number in range(100)]
+LINES = varied_lines()
 ENDLESS = Answer(wire=for_ever(*LINES))
 
 
@@ -33,7 +33,7 @@ async def test_answers_without_end_keep_to_max_tokens_together(runner: Runner) -
     most = 12_000
     script: dict[str, list[str | Answer]] = {"plan": [PLAN], "code": [ENDLESS], "tests": [ENDLESS], "second": [ENDLESS]}
     produced = await runner.generate(script, settings={"max_tokens": most, "second_opinion": "on"})
-    one_piece = len("Line 99 of an answer that does not end. " * 10) // 4 + 1
+    one_piece = len(LINES[-1]) // 4 + 1
     usage = produced.report.usage
     assert not produced.report.success
     assert usage.input_tokens + usage.output_tokens <= most + 3 * one_piece

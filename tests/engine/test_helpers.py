@@ -190,7 +190,8 @@ async def test_exports_carry_helpers_along(second: Report, tmp_path: Path, kind:
     growth = result_of(second, tmp_path / ".autocode")
     path = growth.export(tmp_path / ("growth.py" if kind == "script" else "growth"), kind=kind)
     sales().to_csv(tmp_path / "sales.csv", index=False)
-    command = [str(path)] if kind == "script" else ["-m", "growth"]
+    # Without -B, compiled files would be there, and an export refuses what it did not write.
+    command = ["-B", str(path)] if kind == "script" else ["-B", "-m", "growth"]
     home = tmp_path if kind == "script" else path / "src"
     ran = run_script(command, tmp_path, home)
     assert ran.stdout.strip() == "total: 280.0", ran.stderr

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter.display import card
-from autocoder_jupyter.display.live import card_html, card_text
+from autocoder_jupyter.display.live import status_line, strip_of
 from autocoder_jupyter.engine.planning import preview
 from autocoder_jupyter.errors import AuthenticationFailed, InvalidRequest, SandboxUnavailable
 from autocoder_jupyter.request import AgentConfig, Request
@@ -462,8 +462,8 @@ async def test_a_preview_is_the_first_request_to_the_letter(runner: Runner) -> N
     first = next(event for event in produced.events if isinstance(event, StageStarted | EffortPlanned | TokensUsed))
     assert isinstance(first, EffortPlanned) and first.words in preview(request, AgentConfig(effort="quick"))
     planned = FunctionRun("growth").apply(first)
-    assert first.words in card_text(planned) and first.words in card_html(planned), "before a question is asked"
-    assert first.words not in card_text(planned.apply(produced.of(PlanReady)[0]))
+    assert first.words in status_line(planned) and first.words in strip_of(planned).now, "before a question is asked"
+    assert first.words not in status_line(planned.apply(produced.of(PlanReady)[0]))
     for message in produced.model.requests[0]["messages"]:
         assert message["content"] in shown
 

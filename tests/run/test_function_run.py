@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from autocoder_jupyter.display.live import card_text
+from autocoder_jupyter.display.live import status_line
 from autocoder_jupyter.run.events import (
     ApprovalGiven,
     ApprovalNeeded,
@@ -131,9 +131,9 @@ def test_the_loading_of_the_client_has_a_beginning_and_an_end() -> None:
 
 def test_what_it_waits_for_is_said_as_long_as_it_waits() -> None:
     state = fold(WaitsForRun("Your earlier run has not ended yet."))
-    assert "Your earlier run has not ended yet." in card_text(state)
+    assert "Your earlier run has not ended yet." in status_line(state)
     over = state.apply(WaitsForRun(""))
-    assert "Your earlier run" not in card_text(over) and not over.notice
+    assert "Your earlier run" not in status_line(over) and not over.notice
     assert not state.apply(Finished("cancelled")).waits
 
 

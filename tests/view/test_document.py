@@ -20,6 +20,7 @@ from autocoder_jupyter.view.document import (
     Item,
     Items,
     Offer,
+    Paragraph,
     Row,
     Section,
     Source,
@@ -37,6 +38,7 @@ HOSTILE = "<b onclick=x>\"'&\x1b[31m\u202egnp\x00"
 BLOCKS: dict[str, Block] = {
     "line": line("plain", Span("bold", "strong"), Span("seen", "good", tip="why"), ""),
     "beside": Beside((line("one"), line("two"))),
+    "paragraph": Paragraph((line("One."), line("Two."))),
     "bullets": Bullets((line("one"), line("two"))),
     "group": Group("Tests", (line("+ test_a"),)),
     "source": Source("x = 1", python=True),
@@ -57,6 +59,7 @@ BLOCKS: dict[str, Block] = {
 TEXTS = {
     "line": ["plain bold seen"],
     "beside": ["one, two"],
+    "paragraph": ["One. Two."],
     "bullets": ["one", "two"],
     "group": ["tests: + test_a"],
     "source": ["x = 1"],

@@ -59,7 +59,8 @@ class Subject:
         run = replace(run_of(self.report, self.state, self.asks_for), splits=self.splits())
         if (card := self.card) is None:
             return run
-        return replace(run, outputs=card.outputs, option=card.option, offers=card.offers)
+        asks_for = run.asks_for or card.asks_for
+        return replace(run, outputs=card.outputs, option=card.option, offers=card.offers, asks_for=asks_for)
 
     @property
     def outputs(self) -> SampleOutputs | None:

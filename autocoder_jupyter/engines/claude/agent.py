@@ -210,7 +210,8 @@ class Agent:
     def _declare_packages(self) -> str:
         """Note the packages that it names. Returns what is wrong with them or with its imports, or ""."""
         sources = {path: text for path in (SOLUTION, TESTS) if (text := self._workspace.text(path))}
-        if problem := stray_import(sources, self._workspace.files):
+        files = set(self._workspace.files) - self._setup.request.helpers.files().keys()
+        if problem := stray_import(sources, files):
             return problem
         lines = map(str.strip, (self._workspace.text(PACKAGES) or "").splitlines())
         try:
@@ -257,7 +258,7 @@ def stray_import(sources: Mapping[str, str], paths: Iterable[str]) -> str:
     there = {path.partition("/")[0].removesuffix(".py") for path in paths if path.endswith(".py")}
     for path, source in sources.items():
         try:
-            found = sorted({*imported_modules(source)} & there)
+            found = sorted({*imported_modules(source, own=(SOLUTION.removesuffix(".py"),))} & there)
         except SyntaxError:
             continue
         if found:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from autocoder_jupyter.display.live import LiveCard
 from autocoder_jupyter.errors import InvalidRequest, WrittenLater
@@ -21,7 +21,7 @@ from autocoder_jupyter.magics.progress import TerminalProgress
 from autocoder_jupyter.magics.references import MOST_OTHERS, collect_samples, kind_of
 from autocoder_jupyter.magics.settings import Settings, suggestion
 from autocoder_jupyter.run.code_run import CodeRun
-from autocoder_jupyter.run.record import Steps
+from autocoder_jupyter.run.record import AsksFor, Steps
 from autocoder_jupyter.run.tracker import RunTracker
 from autocoder_jupyter.settings.config import RECORDS
 from autocoder_jupyter.types.records import Glimpse
@@ -155,7 +155,7 @@ def state_of(result: CodeModeResult) -> CodeRun:
         result.name,
         notice=done.notes,
         phase=done.state,
-        asks_for=result.asks_for,
+        asks_for=cast("AsksFor", result.asks_for),
         reason=done.error or "",
         seconds=done.seconds,
         turn=done.turns,
