@@ -353,7 +353,10 @@ def test_an_executed_notebook_holds_no_remains_of_the_link(
 
 def test_tokens_that_stream_fast_make_no_storm_of_messages(kernel: Kernel, page: Page, run_script: ScriptedRun) -> None:
     """Many small pieces come each second; the number of messages for each shown thing is limited."""
-    words = "".join(f"# word {number} of a long explanation before the code\n" for number in range(400))
+    letters = (
+        f"{chr(97 + number % 26)}{chr(97 + number // 26)}" for number in range(500)
+    )  # what only counts is stopped
+    words = "".join(f"# word {letter} of a long explanation before the code\n" for letter in letters)
     run_script(code=Answer(f"{words}{fenced(CODE)}", piece=8))
     kernel.run(DATA)
     page.wait_for("data", lambda data: bool(data["variables"]))
