@@ -17,7 +17,6 @@ from autocoder_jupyter.request import AgentConfig
 from autocoder_jupyter.result.pending import Pending, PendingResult
 from autocoder_jupyter.run.code_run import CodeRun
 from autocoder_jupyter.run.events import CallWaits, EndState, Finished, Noticed
-from autocoder_jupyter.run.record import AsksFor
 from autocoder_jupyter.run.tracker import RunTracker, write_log
 from autocoder_jupyter.trust.formats import require_known, stamp
 from autocoder_jupyter.untrusted.folder import Folder
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from autocoder_jupyter.codemode.calls import ApprovalRequest, Approve, Decision
     from autocoder_jupyter.run.code_run import Block, ToolCall
     from autocoder_jupyter.run.events import ShownArgument
+    from autocoder_jupyter.run.record import AsksFor
     from autocoder_jupyter.types import Usage
 
 

@@ -19,7 +19,6 @@ from autocoder_jupyter.display.inspector.subject import Subject
 from autocoder_jupyter.magics.notebook import Notebook
 from autocoder_jupyter.magics.terminal import columns
 from autocoder_jupyter.redaction.logs import redacting_logger
-from autocoder_jupyter.run.record import AsksFor
 
 if TYPE_CHECKING:
     from autocoder_jupyter.display.inspector.inspector import Inspector
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from autocoder_jupyter.request import Share
     from autocoder_jupyter.result import CodeGenEvalResult
     from autocoder_jupyter.run.function_run import FunctionRun
+    from autocoder_jupyter.run.record import AsksFor
     from autocoder_jupyter.types import Report
     from autocoder_jupyter.types.records import Overview
     from autocoder_jupyter.view.markup import Html
