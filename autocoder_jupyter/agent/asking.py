@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, TypeVar
 
 import pandas as pd
 
 from autocoder_jupyter.agent.arguments import folder_name
+from autocoder_jupyter.engine.start import no_more_than_then
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.prompts import prompt
-from autocoder_jupyter.request import AgentConfig, Share
+from autocoder_jupyter.request import AgentConfig
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.types import OutputSpec
 from autocoder_jupyter.versions import Versions
@@ -26,24 +26,8 @@ C = TypeVar("C", bound=AgentConfig)
 
 
 def shared_as(result: CodeGenEvalResult, config: C) -> C:
-    """The settings, with no more shared than when the function was made: its data are those of the question too.
-
-    The record is not trusted; it can only make the settings stricter.
-    """
-    recorded = Versions(result.journal_root, result.name).request(result.report.run_id).get("settings")
-    settings = recorded if isinstance(recorded, dict) else {}
-    levels: tuple[Share, ...] = ("schema", "stats", "rows")
-    share = next(level for level in levels if level in (config.share, settings.get("share")))
-    hide, mask = (dict.fromkeys((*own, *_texts(settings.get(name)))) for name, own in _withheld(config))
-    return replace(config, share=share, hide=tuple(hide), mask=tuple(mask))
-
-
-def _withheld(config: AgentConfig) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    return ("hide", config.hide), ("mask", config.mask)
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    return tuple(text for text in value if isinstance(text, str)) if isinstance(value, list) else ()
+    """The settings, with no more shared than when the function was made: its data are those of the question too."""
+    return no_more_than_then(config, Versions(result.journal_root, result.name).request(result.report.run_id))
 
 
 def question_about(result: CodeGenEvalResult, question: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
@@ -65,7 +49,7 @@ def question_about(result: CodeGenEvalResult, question: str, inputs: Mapping[str
     names = [spec.name for spec in result.report.declared_inputs]
     if strange := [name for name in inputs if name not in names]:
         raise InvalidRequest(
-            f"{', '.join(strange)} is not an input of {result.name}.", hint=f"Write {', '.join(names)}."
+            f"{', '.join(strange)} is not an input of {result.name}.", hint=f"Its inputs are {', '.join(names)}."
         )
     samples = {name: value for name, value in {**result.original_samples, **inputs}.items() if name in names}
     required = [spec.name for spec in result.report.declared_inputs if spec.required and spec.name not in samples]
@@ -84,7 +68,7 @@ def question_about(result: CodeGenEvalResult, question: str, inputs: Mapping[str
     }
     call, named = f"{result.name}({', '.join(names)})", ", ".join(tables) or "values"
     return {
-        "prompt": prompt("shared.question", question=question.strip(), call=call, tables=named),
+        "prompt": prompt("question.about a result", question=question.strip(), call=call, tables=named),
         "samples": {**samples, **tables},
         "outputs": {spec.name: spec for spec in OUTPUTS},
         "helpers": {result.name: result},

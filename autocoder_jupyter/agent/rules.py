@@ -89,7 +89,9 @@ class RuleFile:
     @property
     def state(self) -> str:
         """Whether it is used; if not, why, and what to do."""
-        return "used" if self.is_agreed else f"not used: {not_used(self)}"
+        if self.is_agreed:
+            return "used"
+        return f"not used: {self.problem or 'you have not agreed to this text. %autocode trust asks you.'}"
 
     @property
     def rules(self) -> tuple[HouseRule, ...]:
@@ -103,7 +105,12 @@ def rule_files(folder: Path) -> tuple[RuleFile, ...]:
     return tuple(file for file in found if file is not None)
 
 
-Named = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+def usable_rules(folder: Path, *, locked: bool) -> tuple[RuleFile, ...]:
+    """Those of `rule_files` that may be used."""
+    return tuple(file for file in rule_files(folder) if file.may_be_used(locked=locked))
+
+
+Named = str | os.PathLike[str] | Iterable[str | os.PathLike[str] | RuleFile]
 
 
 def rules_for_script(folder: Path, named: Named | None, *, locked: bool) -> tuple[RuleFile, ...]:
@@ -115,25 +122,22 @@ def rules_for_script(folder: Path, named: Named | None, *, locked: bool) -> tupl
     """
     if named is not None:
         return tuple(map(_required, [named] if isinstance(named, str | os.PathLike) else named))
-    files = rule_files(folder)
+    files, used = rule_files(folder), usable_rules(folder, locked=locked)
     for file in files:
-        if not file.may_be_used(locked=locked):
-            warnings.warn(f"{visible(file.path)} is not used: {not_used(file)}", stacklevel=2)
-    return tuple(file for file in files if file.may_be_used(locked=locked))
+        if file not in used:
+            warnings.warn(f"{visible(file.path)} is {file.state}", stacklevel=2)
+    return used
 
 
-def _required(named: str | os.PathLike[str]) -> RuleFile:
+def _required(named: str | os.PathLike[str] | RuleFile) -> RuleFile:
+    if isinstance(named, RuleFile):  # as it was read when the user agreed
+        return named
     path = local_path(named)
     file = _read(path)
     if file is None or file.problem:
         why = file.problem if file else "There is no such file."
         raise InvalidRequest(f"The house rules in {visible(path)} cannot be read.", why=why)
     return file
-
-
-def not_used(file: RuleFile) -> str:
-    """Why a file of rules is not used, and what to do."""
-    return file.problem or "you have not agreed to this text. %autocode trust asks you."
 
 
 def with_rules(request: Request, files: Iterable[RuleFile]) -> Request:
@@ -181,7 +185,8 @@ _ALIKE = 0.5
 
 
 def offered_rule(function: str, wish: str) -> str:
-    """A sentence that offers a house rule, if the user has changed this assumption in another function too.
+    """Record that an assumption was changed. Returns a sentence that offers a house rule, if the user has changed it in
+    another function too.
 
     Only digests of the words of changed assumptions are recorded, the newest ones, in the user's configuration.
     """

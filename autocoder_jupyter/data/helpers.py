@@ -269,7 +269,7 @@ class _Capture:
                 self._refuse(
                     f"reads an environment variable where {node.name} is defined",
                     "The sandbox has no variables of the notebook, except those that you give it.",
-                    'Read it inside of the function, and pass it: --secret NAME, or --env NAME="value".',
+                    'Read it inside of the function, and allow it: %config Autocode.secrets = ["NAME"].',
                 )
 
     def _require_no_secret(self, name: str, value: Any) -> None:
@@ -286,7 +286,8 @@ class _Capture:
         self._refuse(
             f"uses {name}, which {what.replace('has', 'holds', 1)}" if name else what,
             "The source of a helper is sent to the model and recorded.",
-            f'Read it inside of the function, os.environ["{variable}"], and pass it with --secret {variable}.',
+            f'Read it inside of the function, os.environ["{variable}"], and allow it: '
+            f'%config Autocode.secrets = ["{variable}"].',
         )
 
     def _refuse(self, what: str, why: str, hint: str = "") -> NoReturn:

@@ -10,7 +10,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -25,7 +25,7 @@ from autocoder_jupyter.engine.prompt import FUNCTION, evidence_text, interface_p
 from autocoder_jupyter.engine.tests import read_suite, suite_problem, with_earlier_defaults
 from autocoder_jupyter.errors import DataDrift, InvalidRequest
 from autocoder_jupyter.kinds.table import KINDS
-from autocoder_jupyter.request import AgentConfig, Request
+from autocoder_jupyter.request import AgentConfig, Request, Share
 from autocoder_jupyter.types import Author, CodePlan, Helpers, InputSpec, OutputSpec, Report
 from autocoder_jupyter.untrusted.parsing import complaint, parse
 from autocoder_jupyter.untrusted.visible import visible
@@ -154,18 +154,34 @@ def _with_default(code: str, name: str, default: str) -> str | None:
 # The plan, code and tests of a version are sent to the model that changes it. They were written with what was shared
 # then. If less is shared now, they may quote values of the data, or name a column that is hidden.
 
-_LEVELS = ("schema", "stats", "rows")
+_LEVELS: tuple[Share, ...] = ("schema", "stats", "rows")
+
+C = TypeVar("C", bound=AgentConfig)
+
+
+def shared_then(record: Mapping[str, Any]) -> tuple[Share, frozenset[str], frozenset[str]]:
+    """What was shared when a version was made: the level, and the hidden and the masked columns. The record of its
+    request is not trusted.
+    """
+    recorded = record.get("settings")
+    settings = recorded if isinstance(recorded, dict) else {}
+    level: Share = next((level for level in _LEVELS if level == settings.get("share")), "rows")
+    return level, _names(settings, "hide"), _names(settings, "mask")
+
+
+def no_more_than_then(config: C, record: Mapping[str, Any]) -> C:
+    """The settings, with no more shared than when a version was made."""
+    then, hidden, masked = shared_then(record)
+    hide = (*config.hide, *sorted(hidden.difference(config.hide)))
+    mask = (*config.mask, *sorted(masked.difference(config.mask)))
+    return replace(config, share=min(config.share, then, key=_LEVELS.index), hide=hide, mask=mask)
 
 
 def withheld_since(record: Mapping[str, Any], texts: Iterable[str], config: AgentConfig) -> str:
     """What is withheld now and was not when a version was made; "" if nothing is."""
-    recorded = record.get("settings")
-    settings = recorded if isinstance(recorded, dict) else {}
-    share = settings.get("share")
-    then = share if share in _LEVELS else "rows"
+    then, hidden, masked = shared_then(record)
     if _LEVELS.index(config.share) < _LEVELS.index(then):
         return f"it was made with --share {then}, and now {config.share} is shared"
-    hidden, masked = _names(settings, "hide"), _names(settings, "mask")
     text = "\n".join(texts)
     for name in config.hide:
         if name not in hidden or re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text):

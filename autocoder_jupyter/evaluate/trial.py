@@ -16,6 +16,7 @@ import pandas as pd
 
 from autocoder_jupyter.agent.agent import AutoCoderAgent
 from autocoder_jupyter.agent.arguments import folder_name
+from autocoder_jupyter.agent.rules import RuleFile
 from autocoder_jupyter.equality import EXAMPLE, equal
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, InvalidRequest, WrittenLater
 from autocoder_jupyter.request import AgentConfig
@@ -260,7 +261,7 @@ def try_model(
     max_cost: float | None = None,
     max_tokens: int | None = None,
     hear: Callable[[TaskScore], object] = lambda score: None,
-    rules: Sequence[Path] = (),
+    rules: Sequence[Path | RuleFile] = (),
     root: Path | None = None,
     answered: Callable[[KnownTask], object] = lambda task: None,
 ) -> tuple[TaskScore, ...]:
@@ -310,7 +311,7 @@ def _tried(
     config: AgentConfig,
     max_cost: float | None,
     max_tokens: int | None,
-    rules: Sequence[Path],
+    rules: Sequence[Path | RuleFile],
     root: Path | None,
 ) -> tuple[TaskScore, KnownTask | None]:
     limits = {"max_cost": max_cost, "max_tokens": max_tokens}

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autocoder_jupyter.agent.rules import offered_rule, rule_files, with_rules
+from autocoder_jupyter.agent.rules import offered_rule, usable_rules, with_rules
 from autocoder_jupyter.concurrency.awaited import Awaited, Wait, print_obstacles
 from autocoder_jupyter.concurrency.background import POLL_SECONDS, start_thread
 from autocoder_jupyter.display.live import LiveCard, View
@@ -275,7 +275,7 @@ def run_cell(notebook: Notebook, line: str, body: str) -> None:
     if command.mode == "tools":
         _run_code(notebook, command, settings)
         return
-    request = _ruled_request(command, notebook, settings)
+    request = _with_house_rules(build_request(command, notebook), notebook, settings)
     require_fit(request)
     config = settings.agent_config()
     to_notice = _notices_of(command, request, notebook, config)
@@ -285,21 +285,20 @@ def run_cell(notebook: Notebook, line: str, body: str) -> None:
     refuse_to_shadow(notebook.namespace, command.name, replace=settings["replace"])
     meant = require_data(notebook, command, request)
     if meant is not command:
-        command, request = meant, _ruled_request(meant, notebook, settings)
+        command, request = meant, _with_house_rules(build_request(meant, notebook), notebook, settings)
         require_fit(request)
         to_notice = _notices_of(command, request, notebook, config)
     if notebook.is_headless:
         config = dataclasses.replace(config, ask=False)  # no user can answer
-    launch(
-        notebook, request, config, waits=waits(notebook, settings), notices=(*to_notice, *notice(notebook, settings))
-    )
+    offered = filter(None, [offered_rule(command.name, command.prompt) if command.refine else ""])
+    to_notice = (*to_notice, *offered, *notice(notebook, settings))
+    launch(notebook, request, config, waits=waits(notebook, settings), notices=to_notice)
 
 
 def _notices_of(command: CellCommand, request: Request, notebook: Notebook, config: AgentConfig) -> tuple[str, ...]:
     """Sentences about the cell that are not errors."""
     return (
         *hints(command, notebook.namespace),
-        *(filter(None, [offered_rule(command.name, command.prompt)]) if command.refine else ()),
         *without_rows(request.samples),
         *without_effect(command.settings, config.backend),
     )
@@ -350,11 +349,9 @@ def build_request(command: CellCommand, notebook: Notebook) -> Request:
     return with_contracts(request, command, notebook.namespace)
 
 
-def _ruled_request(command: CellCommand, notebook: Notebook, settings: Settings) -> Request:
-    """The same, with the house rules of the folder that may be used."""
-    files = rule_files(notebook.journal_root.parent)
-    used = [file for file in files if file.may_be_used(locked=settings["locked"])]
-    return with_rules(build_request(command, notebook), used)
+def _with_house_rules(request: Request, notebook: Notebook, settings: Settings) -> Request:
+    """The request with the rules of the notebook's folder that may be used."""
+    return with_rules(request, usable_rules(notebook.journal_root.parent, locked=settings["locked"]))
 
 
 def ask(notebook: Notebook, result: CodeGenEvalResult, question: str, inputs: Mapping[str, Any]) -> CodeGenEvalResult:
@@ -363,9 +360,7 @@ def ask(notebook: Notebook, result: CodeGenEvalResult, question: str, inputs: Ma
     from autocoder_jupyter.agent.asking import question_about, shared_as
 
     settings = notebook.settings()
-    files = rule_files(notebook.journal_root.parent)
-    used = [file for file in files if file.may_be_used(locked=settings["locked"])]
-    request = with_rules(from_arguments(**question_about(result, question, inputs)), used)
+    request = _with_house_rules(from_arguments(**question_about(result, question, inputs)), notebook, settings)
     hint = "The answer would have this name. Rename your variable, or ask in other words."
     refuse_to_shadow(notebook.namespace, request.name, replace=False, hint=hint)
     config = shared_as(result, settings.agent_config())

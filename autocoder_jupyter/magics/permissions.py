@@ -51,7 +51,7 @@ def notice(notebook: Notebook, settings: Settings) -> tuple[str, ...]:
     beside = notebook.journal_root.parent
     further = _further(beside)
     files = [file for file in rule_files(beside) if not file.may_be_used(locked=settings["locked"])]
-    unreadable = tuple(f"{visible(file.path)} is not used: {file.problem}" for file in files if file.problem)
+    unreadable = tuple(f"{visible(file.path)} is {file.state}" for file in files if file.problem)
     waiting = (
         *settings.waiting,
         *(() if trust_in(beside).covers(further) else further),

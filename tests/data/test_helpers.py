@@ -189,7 +189,12 @@ def test_a_secret_is_named_and_not_told(module: Module, monkeypatch: pytest.Monk
     of_a_kind = module("def f():\n    return 'ghp_abcdefghijklmnopqrstuvwxyz0123456789'\n", "four")
     for one in (from_variable, in_text, in_dict, of_a_kind):
         message = refused(f=one.f)
-        assert "--secret" in message and "hunter2" not in message and "Tr0ub" not in message and "ghp_" not in message
+        assert (
+            "%config Autocode.secrets = [" in message
+            and "hunter2" not in message
+            and "Tr0ub" not in message
+            and "ghp_" not in message
+        )
 
 
 def test_a_constant_that_looks_private_is_masked_for_the_model(module: Module) -> None:

@@ -36,6 +36,15 @@ def _flag(name: str, text: str) -> Option:
     return Option(name, text, flags=(f"--{name}",), kind="flag")
 
 
+def _budget(word: str, what: str) -> tuple[Option, ...]:
+    """The options that limit what several runs may cost together."""
+    units = {"max_cost": "US dollars", "max_tokens": "tokens"}
+    return tuple(
+        dataclasses.replace(SETTINGS[name], help=f"with {word}: most {unit} for all {what} together")
+        for name, unit in units.items()
+    )
+
+
 _ALL = (
     Subcommand("status", "jobs", "", "list running and finished generations"),
     Subcommand(
@@ -167,10 +176,7 @@ _ALL = (
         "list models; try runs a dozen small tasks with known answers",
         0,
         2,
-        options=(
-            dataclasses.replace(SETTINGS["max_cost"], help="with try: most US dollars for all tasks together"),
-            dataclasses.replace(SETTINGS["max_tokens"], help="with try: most tokens for all tasks together"),
-        ),
+        options=_budget("try", "tasks"),
     ),
     Subcommand(
         "rules",
@@ -179,10 +185,7 @@ _ALL = (
         "list the house rules in autocode.md; test asks questions with known answers, and says which answers changed",
         0,
         2,
-        options=(
-            dataclasses.replace(SETTINGS["max_cost"], help="with test: most US dollars for all questions together"),
-            dataclasses.replace(SETTINGS["max_tokens"], help="with test: most tokens for all questions together"),
-        ),
+        options=_budget("test", "questions"),
     ),
     Subcommand(
         "trust",

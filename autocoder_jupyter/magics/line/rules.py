@@ -86,7 +86,7 @@ def _test(notebook: Notebook, arguments: Arguments, files: tuple[RuleFile, ...])
         dataclasses.replace(config, max_cost=None, max_tokens=None),
         max_cost=max_cost,
         max_tokens=max_tokens,
-        rules=[file.path for file in used],
+        rules=used,
         root=place / "journal",
         answered=answered,
     )
