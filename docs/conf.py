@@ -63,4 +63,5 @@ def setup(app: Any) -> None:
 
 def _with_links_in_the_site(_: Any, __: str, source: list[str]) -> None:
     """Change links from `docs/` to pages of the repository's root, so that they work in the site."""
+    source[0] = source[0].replace("](../README.md", "](index.md")
     source[0] = re.sub(r"\]\(\.\./(SECURITY|PRIVACY|CHANGELOG|CONTRIBUTING)\.md", r"](generated/\1.md", source[0])
