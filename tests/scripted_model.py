@@ -21,6 +21,7 @@ import json
 import select
 import socket
 import struct
+import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -136,6 +137,8 @@ class ScriptedModel:
     def __exit__(self, *_: object) -> None:
         self._server.shutdown()
         self._server.server_close()
+        if questions := sys.modules.get("autocoder_jupyter.models.questions"):
+            questions._learned.clear()  # the endpoint of a later test may get the same port
 
     @property
     def port(self) -> int:
