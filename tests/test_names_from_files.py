@@ -22,7 +22,7 @@ USER = "the user: a cell, a line, or a choice in a form"
 KERNEL = "the notebook's own variables, all of them"
 BUILTIN = "only asked whether Python or pandas has the name; nothing is done with it"
 INSIDE = "it runs in the sandbox"
-SOURCE = "the source of a function of this kernel that the user refers to: what it uses goes along with it"
+SOURCE = "the source of a function of this kernel that the user refers to: what it uses is passed with it"
 FLYTE = "the command with which Flyte starts a task on a cluster: the user's script sent it"
 
 ORIGINS = {

@@ -97,7 +97,7 @@ class AutoCoderAgent(Constructor):
             rules: the path of an `autocode.md`, or several, whose sections that apply are part of the request. By
                 default those of the folder of `journal_root` and above it that `%autocode trust` has agreed to.
             helpers: functions, classes and modules of yours, and verified results, by the name under which the
-                function may import them. Their source goes along, with what it needs.
+                function may import them. Their source is passed to the sandbox, with what it needs.
             name: the name of the result and its folder in the journal; from the prompt by default.
             journal_root: the `.autocode` folder; beside the notebook, or in the current folder, by default.
             answer: answers a question of the plan, if the agent has `ask`; "" or None accepts the plan's assumption.

@@ -20,7 +20,7 @@ def captured_helpers(values: Mapping[str, Any]) -> Helpers:
     """The helpers by name. Waits for a function that is still being written.
 
     Raises:
-        InvalidRequest: one cannot go along, or a function was not verified here.
+        InvalidRequest: one cannot be passed, or a function was not verified here.
     """
     code = {name: value for name, value in values.items() if not isinstance(value, CodeGenEvalResult)}
     found, given = capture_helpers(code), []
@@ -42,13 +42,13 @@ def _of_result(name: str, result: CodeGenEvalResult) -> tuple[Helper, dict[str, 
     report = result.report
     if result.last_good is not result or report.plan is None or report.solution is None:
         raise InvalidRequest(
-            f"@{name} is not verified here, so no other function can stand on it.",
+            f"@{name} is not verified here, so no other function can build on it.",
             why=report.error or "Its evidence was not gathered here.",
             hint=f"Run its cell, or {name}.verify(), first. {name} without an at sign is only a word.",
         )
     if report.contracts:
         raise InvalidRequest(
-            f"@{name} has contracts ({', '.join(report.contracts)}), so no other function can stand on it.",
+            f"@{name} has contracts ({', '.join(report.contracts)}), so no other function can build on it.",
             why="They are checked in the notebook, which does not see how one function calls another.",
             hint=f"Write a helper that does the same, or pass what {name} returns as a table.",
         )

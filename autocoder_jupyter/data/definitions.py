@@ -30,7 +30,7 @@ LONGEST_CONSTANT = 4_000
 """Most characters of one constant."""
 
 
-class CannotGo(Exception):
+class CannotPass(Exception):
     """Something cannot go into the sandbox: what it is or does, why that is refused, and what to do."""
 
     def __init__(self, what: str, why: str, hint: str = "") -> None:
@@ -54,7 +54,7 @@ class Definition:
 
 
 def why_not(value: Any) -> tuple[str, str, str]:
-    """Why a value cannot go along: what it is, the reason, and what to do."""
+    """Why a value cannot be passed: what it is, the reason, and what to do."""
     module = _of_type(value, "__module__")
     what = f"uses an object of type {module}.{_of_type(value, '__qualname__')}".replace(" builtins.", " ")
     if io.IOBase.__base__ in _bases(value):
@@ -257,15 +257,15 @@ def definition(value: Any) -> Definition:
     whole = unwrapped(value)
     name, module = _label(whole, "__qualname__"), _label(whole, "__module__")
     if name.endswith("<lambda>"):
-        raise CannotGo("is a lambda", "What goes along is a definition with a name.", "Write it with def.")
+        raise CannotPass("is a lambda", "Only a definition with a name can be passed.", "Write it with def.")
     if "<locals>" in name:
-        raise CannotGo(
+        raise CannotPass(
             f"is defined inside of another function ({name.partition('.')[0]})",
             "It may use variables of that function, which exist in the notebook only.",
             "Define it at the top of a cell or a module; a decorator needs functools.wraps.",
         )
     if not isinstance(whole, FunctionType | type):
-        raise CannotGo(*why_not(value))
+        raise CannotPass(*why_not(value))
     codes = [whole.__code__] if isinstance(whole, FunctionType) else list(_codes(whole))
     file = codes[0].co_filename if codes else getattr(sys.modules.get(module), "__file__", None)
     texts = [file] if isinstance(file, str) and (codes or module != "__main__") else _cells()
@@ -278,23 +278,23 @@ def definition(value: Any) -> Definition:
     found = found[-1:] if len({_segment(text, node) for text, node in found}) == 1 else found
     if len(found) != 1:
         problem = "was defined more than once" if found else "has no source here"
-        raise CannotGo(
+        raise CannotPass(
             problem,
-            "What goes along is the source of its definition, at the top of a cell or a module.",
+            "Only a definition at the top level of a cell or a module can be passed.",
             "Define it there again, or in a module (a file), and import it.",
         )
     text, node = found[0]
     segment = _segment(text, node)
     flags = codes[0].co_flags & __future__.annotations.compiler_flag if codes else 0
     if codes and not _is_compiled_from(text, codes, flags):
-        raise CannotGo(
+        raise CannotPass(
             "is not what its source says any more",
             "The source was changed after it was defined.",
             "Run its cell again, or reload its module.",
         )
     namespace = whole.__globals__ if isinstance(whole, FunctionType) else _globals_of(whole)
     if isinstance(whole, FunctionType) and whole.__closure__:
-        raise CannotGo("is a closure", "Its variables exist in the notebook only.")
+        raise CannotPass("is a closure", "Its variables exist in the notebook only.")
     return Definition(segment, node, _global_names(segment), namespace)
 
 
@@ -337,7 +337,7 @@ def _tops(text: str) -> list[Node]:
         return [node for node in parse(text).body if isinstance(node, Node)]
     except SyntaxError as error:
         problem = f"is in a source that cannot be read ({complaint(error)})"
-        raise CannotGo(problem, "What goes along is read first.") from None
+        raise CannotPass(problem, "Its source is parsed before it is passed.") from None
 
 
 def _first_line(node: Node) -> int:

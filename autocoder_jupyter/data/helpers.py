@@ -1,7 +1,7 @@
 """Helpers: functions, classes and modules of the user, captured as the source of one module for the sandbox.
 
-What a helper needs goes along: other functions and classes of the user, constants, and imports of libraries. Nothing of
-the user's code is run or imported to find it.
+What a helper needs is passed with it: other functions and classes of the user, constants, and imports of libraries.
+Nothing of the user's code is run or imported to find it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 
 from autocoder_jupyter.data.definitions import (
     LONGEST_CONSTANT,
-    CannotGo,
+    CannotPass,
     Constant,
     Definition,
     at_definition,
@@ -239,7 +239,7 @@ class _Capture:
     def _definition(self, value: Any) -> Definition:
         try:
             return definition(value)
-        except CannotGo as error:
+        except CannotPass as error:
             self._refuse(*error.reasons)
 
     # What is refused
@@ -258,7 +258,7 @@ class _Capture:
                     self._refuse(
                         f"imports {module if module != '.' else 'a module of its package'} inside of a function",
                         "It is a module of yours, which the sandbox does not have.",
-                        "Import what it needs at the top of the module or in a cell: then it goes along.",
+                        "Import what it needs at the top of the module or in a cell: then it is passed with it.",
                     )
 
     def _require_no_environment(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
@@ -293,7 +293,7 @@ class _Capture:
     def _refuse(self, what: str, why: str, hint: str = "") -> NoReturn:
         first, *rest = self.path
         through = f" (through {' → '.join(rest)})" if rest else ""
-        raise InvalidRequest(visible(f"{first}{through} {what}, so it cannot go along."), why=visible(why), hint=hint)
+        raise InvalidRequest(visible(f"{first}{through} {what}, so it cannot be passed."), why=visible(why), hint=hint)
 
 
 # Helpers for the model

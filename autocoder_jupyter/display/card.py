@@ -116,7 +116,7 @@ def rows(state: FunctionRun, *, in_full: bool = False) -> tuple[Row, ...]:
         Row("New version", (*lines([clipped(_why(state), 600)]), *_offer(state)), prefix="new version"),
         Row("Changes", _changes(state), prefix=""),
         Row("Sample", lines(map(clipped, _samples(state))), prefix=""),
-        Row("Stands on", lines([clipped(_stands_on(state), 600)]), prefix="stands on"),
+        Row("Builds on", lines([clipped(_builds_on(state), 600)]), prefix="builds on"),
         Row("Outputs", (*_not_verified(state), *_outputs(state)), prefix=""),
         Row("Rows used", parts.rows_used(state.evidence), prefix="rows used"),
         Row(
@@ -360,7 +360,7 @@ def _samples(state: FunctionRun) -> tuple[str, ...]:
     return tuple(f"{name}: on {drawn.words}; {over.format(name=name)}" for name, drawn in state.drawn.items())
 
 
-def _stands_on(state: FunctionRun) -> str:
+def _builds_on(state: FunctionRun) -> str:
     """The helpers, each with the beginning of its hash."""
     return ", ".join(f"{one.name} ({one.digest[:8]})" for one in state.helpers.given)
 

@@ -148,7 +148,7 @@ def helper_names(command: CellCommand, namespace: Mapping[str, Any]) -> tuple[st
 
 
 def is_code(value: object) -> bool:
-    """Whether a request can refer to a value as a helper. It may still be one that cannot go along."""
+    """Whether a request can refer to a value as a helper. It may still be one that cannot be passed."""
     return is_result(value) or isinstance(value, _CODE_TYPES)
 
 
@@ -161,14 +161,14 @@ def collect_helpers(command: CellCommand, namespace: Mapping[str, Any], before: 
     if command.name in new:
         raise InvalidRequest(
             f"@{command.name} is the function that this cell writes.",
-            why="A function cannot stand on itself.",
+            why="A function cannot build on itself.",
             hint="Leave the at sign out, or give the new function another name.",
         )
     if not new:
         return before
     if lacking := [name for name in before.digests if name not in new]:  # a record must not name what is looked up
         raise InvalidRequest(
-            f"{command.name} stands on {', '.join(lacking)} too.",
+            f"{command.name} builds on {', '.join(lacking)} too.",
             why="A change that refers to helpers refers to all of them.",
             hint=f"Write {' and '.join(f'@{name}' for name in lacking)} in it as well.",
         )

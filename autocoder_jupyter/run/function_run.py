@@ -406,7 +406,7 @@ def _(event: events.SamplesDrawn, state: FunctionRun) -> FunctionRun:
 
 @_after.register
 def _(event: events.HelpersGiven, state: FunctionRun) -> FunctionRun:
-    return _noted(replace(state, helpers=event.helpers), f"stands on {', '.join(event.helpers.digests)}")
+    return _noted(replace(state, helpers=event.helpers), f"builds on {', '.join(event.helpers.digests)}")
 
 
 @_after.register

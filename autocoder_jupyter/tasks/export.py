@@ -570,7 +570,7 @@ def insertable(code: str, name: str) -> str:
     """The code of a result for a new cell: readable, and it defines `growth`, not `run`.
 
     Raises:
-        InvalidRequest: as for `readable`; or it stands on helpers.
+        InvalidRequest: as for `readable`; or it uses helpers.
     """
     if HELPERS in _imported(code):
         raise InvalidRequest(

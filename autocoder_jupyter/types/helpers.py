@@ -20,7 +20,7 @@ HelperKind = Literal["function", "class", "module", "result"]
 class Helper(Record):
     """One helper that a request names.
 
-    `digest` is a hash of everything that goes along for it. `signature` are its `def` or `class` lines, of a module
+    `digest` is a hash of everything that is sent with it. `signature` are its `def` or `class` lines, of a module
     those of its functions.
     """
 

@@ -110,7 +110,7 @@ class Report(Record):
     `drawn` says of which rows a sample is, for tables whose rows are elsewhere.
     `renames` are names of columns in the data, by the names that the function reads.
     `house_rules` are those that applied to the request, a line each.
-    `helpers` is the code that the function may import: what it stands on.
+    `helpers` is the code that the function may import: what it builds on.
     `contracts` are the user's schemas as data, without code that could be run.
     `trace` has the tool calls of a writing agent; None for the staged loop. `blind_tests` are the tests that the agent
     did not see.

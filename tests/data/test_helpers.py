@@ -1,4 +1,4 @@
-"""Helpers are captured as source with what they need; what cannot go along is named, and nothing of it is run."""
+"""Helpers are captured as source with what they need; what cannot be passed is named, and nothing of it is run."""
 
 from __future__ import annotations
 
@@ -164,14 +164,14 @@ class Connection:
         ("import os\ndef f(x=os.environ.get('HOME')):\n    return x\n", {}, "reads an environment variable"),
         ("def f(x):\n    return T\n", {"T": list(range(5_000))}, "a constant of more than 4,000 characters"),
         ("def f(x):\n    return T\nT = [1]\nT.append(T)\n", {}, "uses an object of type list"),
-        ("f = [].append\n", {}, "so it cannot go along"),
+        ("f = [].append\n", {}, "so it cannot be passed"),
         ("if True:\n    def f(x):\n        return x\n", {}, "@f has no source here"),
-        ("def f(x):\n    return 1\nf.__code__ = (lambda x: 2).__code__\n", {}, "so it cannot go along"),
+        ("def f(x):\n    return 1\nf.__code__ = (lambda x: 2).__code__\n", {}, "so it cannot be passed"),
     ],
 )
 def test_what_cannot_go_along_is_named(module: Module, source: str, given: dict[str, Any], words: str) -> None:
     message = refused(f=module(source, **given).f)
-    assert words in message and "cannot go along" in message
+    assert words in message and "cannot be passed" in message
 
 
 def test_an_open_file_is_named(module: Module, tmp_path: Path) -> None:

@@ -159,7 +159,7 @@ def run_script(command: list[str], folder: Path, home: Path) -> subprocess.Compl
 
 @pytest.fixture
 async def second(runner: Runner, module: Any, tmp_path: Path) -> Report:
-    """A function on a helper, and on a verified function, which stands on a helper of the same name."""
+    """A function with a helper, and with a verified function that uses a helper of the same name."""
     first = await runner.generate(SCRIPT, prompt=PROMPT, helpers=net_of(module))
     given = {"first": result_of(first.report, runner.root), "net": module(NET.replace("RATE = 1.0", "RATE = 9.0")).net}
     above = Runner(tmp_path / "above" / ".autocode", runner.sandbox)

@@ -68,7 +68,7 @@ def test_a_function_stands_on_what_its_helper_stands_on(notebook: Any, jobs: Any
 def test_what_is_not_verified_is_refused(notebook: Any, jobs: Any) -> None:
     notebook.run("%%autocode first\nTotal of @sales.")
     jobs.last.end("failed", error="It fails.")
-    with pytest.raises(InvalidRequest, match="@first is not verified here, so no other function can stand on it"):
+    with pytest.raises(InvalidRequest, match="@first is not verified here, so no other function can build on it"):
         notebook.run("%%autocode second\nTwice @first of @sales.")
     with pytest.raises(InvalidRequest, match="@first is the function that this cell writes"):
         notebook.run("%%autocode first\nTwice @first of @sales.")
@@ -81,7 +81,7 @@ def test_a_refinement_keeps_the_helpers(notebook: Any, jobs: Any) -> None:
     notebook.run("%%autocode growth --refine\nRounded.")
     assert list(jobs.last.request.helpers.digests) == ["net"]  # as it was then
     jobs.last.end(plan=PLAN)
-    with pytest.raises(InvalidRequest, match="growth stands on net too"):
+    with pytest.raises(InvalidRequest, match="growth builds on net too"):
         notebook.run("%%autocode growth --refine\nAs @Money.")
     notebook.run(NET)
     notebook.run("%%autocode growth --refine\nAs @Money, by @net.")

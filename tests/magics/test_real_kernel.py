@@ -154,7 +154,7 @@ def test_functions_build_on_a_helper_and_on_each_other(kernel: Kernel, reply: Re
     assert len(model.requests) == asked
     loaded = kernel.printed("__import__('autocode_functions').again.run(sales)")
     assert loaded == "30"
-    assert "stands on growth" in str(kernel.run("%autocode").displays)
+    assert "builds on growth" in str(kernel.run("%autocode").displays)
     kernel.run("from math import floor")
     refused = kernel.run("%%autocode more\nTotal of @sales by @floor.")
     assert refused.status == "error" and "@floor is of the library 'math'" in refused.error

@@ -25,7 +25,7 @@ MOST_COLUMNS = 40
 """Columns in which groups are looked for."""
 
 _FEW_VALUES = 12
-"""Values of a column of which one may stand once in each group, such as `start` and `end`."""
+"""Values of a column of which one occurs once in each group, such as `start` and `end`."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ def _has_words_above_numbers(column: Any) -> bool:
 
 
 def _groups(columns: list[tuple[int, Any]]) -> Units | None:
-    """The smallest groups of a column that are all of one size, or in each of which some value stands once."""
+    """The smallest groups of a column that are all of one size, or in each of which some value occurs once."""
     found: list[tuple[int, Units]] = []
     for place, column in columns:
         numbers = _numbers(column)

@@ -56,7 +56,7 @@ def _with_uses(notebook: Notebook, name: str, words: str) -> str:
         with suppress(InvalidRequest):
             counting = versions_of(notebook, name).last_good()
             helpers = counting.report.helpers if counting is not None else None
-    uses = f"stands on {', '.join(helpers.digests)}" if helpers else ""
+    uses = f"builds on {', '.join(helpers.digests)}" if helpers else ""
     return "; ".join(filter(None, (words, uses)))
 
 
