@@ -9,13 +9,14 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from types import ModuleType
 from typing import Any
 
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
 
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.line import SUBCOMMANDS
-from autocoder_jupyter.magics.notebook import Notebook, is_ours
+from autocoder_jupyter.magics.notebook import Notebook, is_ours, is_result
 from autocoder_jupyter.magics.options import FLAGS
 from autocoder_jupyter.settings.setting import Option
 
@@ -93,7 +94,7 @@ def _in_line(before: str, notebook: Notebook) -> tuple[str, list[Offer]]:
 
 def _reference(before: str, notebook: Notebook) -> tuple[str, list[Offer]]:
     found = _REFERENCE.search(before)
-    return _among(found["fragment"], _data(notebook)) if found else ("", [])
+    return _among(found["fragment"], [*_data(notebook), *_helpers(notebook)]) if found else ("", [])
 
 
 def _among(fragment: str, offers: Iterable[Offer]) -> tuple[str, list[Offer]]:
@@ -157,6 +158,24 @@ def _data(notebook: Notebook) -> list[Offer]:
     from autocoder_jupyter.magics.references import describe, hint
 
     return [(variable["name"], hint(variable)) for variable in describe(notebook.namespace)]
+
+
+def _helpers(notebook: Notebook) -> Iterator[Offer]:
+    """The functions, classes and modules of the user, and the verified functions."""
+    from autocoder_jupyter.data.definitions import is_library, is_of_library
+    from autocoder_jupyter.magics.references import is_code
+
+    for name, value in notebook.namespace.items():
+        if name.startswith("_") or not is_code(value):
+            continue
+        if is_result(value):
+            if value.state == "ready":
+                yield name, "verified function"
+        elif isinstance(value, ModuleType):
+            if not is_library(ModuleType.__getattribute__(value, "__name__")):
+                yield name, "module"
+        elif not is_of_library(value):
+            yield name, "class" if isinstance(value, type) else "function"
 
 
 def _names(notebook: Notebook) -> list[Offer]:

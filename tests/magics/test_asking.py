@@ -11,6 +11,7 @@ import pytest
 
 from autocoder_jupyter import AutoCoderAgent, magics
 from autocoder_jupyter.errors import InvalidRequest
+from tests.magics.test_completion import offered
 from tests.runner import MARKERS, fenced
 from tests.scripted_model import ScriptedModel, by_marker
 
@@ -103,6 +104,7 @@ def real(shell: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_a_question_is_answered_by_a_function_that_stands_on_the_one_it_is_about(real: Any) -> None:
     real.run("%%autocode growth --wait --hide buyer -o monthly:DataFrame\nRevenue per month of @sales.")
     growth = real.user_ns["growth"]
+    assert offered(real, "%%autocode g\nby @gro|") == [("%%autocode g\nby @growth", "verified function")]
     why = growth.ask("Why did March fall?").wait()
     assert why.success, why.error
     assert why.name == "growth_why_did_march_fall" and real.user_ns[why.name] is why

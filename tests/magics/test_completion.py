@@ -3,6 +3,7 @@ from __future__ import annotations
 import logging
 import re
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -78,6 +79,21 @@ def frames(shell: Any) -> None:
 def test_what_is_offered_at_the_cursor(text: str, expected: list[str], shell: Any) -> None:
     shell.run("%%autocode growth\nTotal of @sales")
     assert completed(shell, text) == expected
+
+
+def test_the_code_of_the_user_is_offered_and_that_of_libraries_is_not(shell: Any, tmp_path: Path) -> None:
+    (tmp_path / "finance.py").write_text("RATE = 0.19\n")
+    shell.run(f"import sys; sys.path.insert(0, {str(tmp_path)!r})")
+    shell.run(
+        "import finance, json as f_json\nfrom functools import lru_cache as f_cache\nfrom json import dumps as f_dumps"
+    )
+    shell.run("def f_net(x): return x\nclass f_Rate: pass\nf_total = sum\nf_number = 5")
+    shell.run("%%autocode f_growth\nTotal")  # it runs, so it is not verified
+    assert offered(shell, "%%autocode g\nwith @f|") == [
+        ("%%autocode g\nwith @finance", "module"),
+        ("%%autocode g\nwith @f_net", "function"),
+        ("%%autocode g\nwith @f_Rate", "class"),
+    ]
 
 
 def test_other_cells_are_left_alone(shell: Any) -> None:
