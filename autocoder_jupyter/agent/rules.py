@@ -19,7 +19,7 @@ import hashlib
 import os
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -146,7 +146,18 @@ def with_rules(request: Request, files: Iterable[RuleFile]) -> Request:
     Raises:
         InvalidRequest: they are too long, or a check is no expression.
     """
-    words = _words_of(request)
+    texts = (request.prompt, *request.wishes, *request.answers, *request.constraints, request.schema or "")
+    names = (*(given.name for given in request.inputs), *(made.name for made in request.outputs))
+    return replace(request, rules=rules_about((*texts, *names), request.samples, files))
+
+
+def rules_about(texts: Iterable[str], values: Mapping[str, object], files: Iterable[RuleFile]) -> tuple[HouseRule, ...]:
+    """The rules of these files that apply to texts and to values with their names and columns.
+
+    Raises:
+        InvalidRequest: they are too long, or a check is no expression.
+    """
+    words = _words_of(texts, values)
     every = ((file, rule, subjects(rule)) for file in files for rule in file.rules)
     found = [(file, rule) for file, rule, about in every if not about or not about.isdisjoint(words)]
     for file, rule in found:
@@ -166,7 +177,7 @@ def with_rules(request: Request, files: Iterable[RuleFile]) -> Request:
             why=f"These apply: {titles}{' …' if len(found) > 10 else ''}.",
             hint=f"Shorten them, or give the sections of {NAME} headings with fewer common words.",
         )
-    return replace(request, rules=tuple(rule for _, rule in found))
+    return tuple(rule for _, rule in found)
 
 
 def subjects(rule: HouseRule) -> frozenset[str]:
@@ -218,13 +229,12 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _words_of(request: Request) -> frozenset[str]:
-    """The words of a request, and the names of its values and their columns."""
-    names = [*request.samples, *(given.name for given in request.inputs), *(made.name for made in request.outputs)]
-    for value in request.samples.values():
+def _words_of(texts: Iterable[str], values: Mapping[str, object]) -> frozenset[str]:
+    """The words of texts, and of the names of values and their columns."""
+    names = list(values)
+    for value in values.values():
         names += map(str, getattr(value, "columns", ()))
-        names += [str(value.name)] if getattr(value, "name", None) is not None else []
-    texts = (request.prompt, *request.wishes, *request.answers, *request.constraints, request.schema or "")
+        names += [str(name)] if (name := getattr(value, "name", None)) is not None else []
     return frozenset(stem for text in (*texts, *names) for stem in (*_stems(text), text.casefold()))
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from autocoder_jupyter.agent.place import journal_root as default_journal_root
+from autocoder_jupyter.agent.rules import Named, RuleFile, rules_about, rules_for_script
 from autocoder_jupyter.codemode import tables as handles
 from autocoder_jupyter.codemode.calls import IN_THREAD, Approve, Consent, ToolCalls
 from autocoder_jupyter.codemode.conversation import CodeConversation, Rules, Transcript, checked_history, system_prompt
@@ -28,11 +29,13 @@ from autocoder_jupyter.concurrency import background, file_locks
 from autocoder_jupyter.concurrency.cache_folder import cache_folder
 from autocoder_jupyter.concurrency.syncified import Syncified
 from autocoder_jupyter.engine.budget import Budget
+from autocoder_jupyter.engine.prompt import rules_text
 from autocoder_jupyter.errors import AutocodeError, BudgetSpent, InvalidRequest, ModelError
 from autocoder_jupyter.kinds.paths import local_path
 from autocoder_jupyter.models.offers import offer_others
 from autocoder_jupyter.models.protocol import SILENT, ConfiguredModel, Listener, ModelConfig, Question, question_key
 from autocoder_jupyter.models.silence import SilenceWatch
+from autocoder_jupyter.prompts import prompt
 from autocoder_jupyter.run.code_run import Block, CodeRun, ToolCall
 from autocoder_jupyter.run.events import Emit, EndState, Finished, LoadingClient, Noticed, WaitsForRun
 from autocoder_jupyter.run.tracker import RunTracker
@@ -161,10 +164,12 @@ class CodeQuestion:
     Args:
         messages: the conversation; the last message is the request.
         tables: DataFrames and Series by the name that the code uses.
+        notes: sentences for the user about what it contains.
     """
 
     messages: tuple[dict[str, str], ...]
     tables: Mapping[str, Any]
+    notes: tuple[str, ...] = ()
 
 
 class CodeModeAgent:
@@ -299,6 +304,7 @@ class CodeModeAgent:
         history: Sequence[Mapping[str, str]] = (),
         *,
         frames: Mapping[str, Any] | None = None,
+        rules: Named | None = None,
         on_event: Emit | None = None,
         journal_root: str | os.PathLike[str] | None = None,
     ) -> AgentResult:
@@ -308,6 +314,7 @@ class CodeModeAgent:
             message: the request.
             history: the `history` of a result, to continue its conversation. The variables of its code still exist.
             frames: DataFrames, also of Flyte, and Series by the name that the code uses.
+            rules: the path of an `autocode.md`, or several, as for `AutoCoderAgent.generate`.
             on_event: called with events, on another thread; see `run.events`.
             journal_root: the `.autocode` folder; beside the notebook, or in the current folder, by default.
 
@@ -321,7 +328,7 @@ class CodeModeAgent:
         tracker = RunTracker(CodeRun(self.name, self._max_cost), *([on_event] if on_event else []))
         if isinstance(frames, Mapping):
             frames = await all_fetched(frames)
-        asked = self.asked(message, history, frames)
+        asked = self.asked(message, history, frames, rules_for_script(root.parent, rules, locked=self._locked))
 
         async def answered() -> AgentResult:
             try:
@@ -332,17 +339,24 @@ class CodeModeAgent:
         return await asyncio.wrap_future(background.submit(answered()))
 
     def asked(
-        self, message: str, history: Sequence[Mapping[str, str]], frames: Mapping[str, Any] | None
+        self,
+        message: str,
+        history: Sequence[Mapping[str, str]],
+        frames: Mapping[str, Any] | None,
+        files: Iterable[RuleFile] = (),
     ) -> CodeQuestion:
-        """The checked arguments of `run`.
+        """The checked arguments of `run`, with the house rules of these files that apply.
 
         Raises:
             InvalidRequest: an argument is invalid.
         """
         messages = checked_history(history)
         tables = handles.checked_frames(frames, self._tools)
-        content = "\n\n".join(filter(None, [check.text("message", message), self.described(tables)]))
-        return CodeQuestion((*messages, {"role": "user", "content": content}), tables)
+        rules = rules_about([check.text("message", message)], tables, files)
+        text = rules_text(rules, prompt("code_mode.house rules")) if rules else ""
+        content = "\n\n".join(filter(None, [message, text, self.described(tables)]))
+        notes = tuple(f"House rule: {rule.line}" for rule in rules)
+        return CodeQuestion((*messages, {"role": "user", "content": content}), tables, notes)
 
     async def answer(
         self, asked: CodeQuestion, tracker: RunTracker[CodeRun], root: Path, silence: SilenceWatch | None = None
@@ -408,7 +422,7 @@ class CodeModeAgent:
         except asyncio.CancelledError:
             tracker(Finished("cancelled", "Cancelled."))
             raise
-        notes = journal.take_notes()
+        notes = (*asked.notes, *journal.take_notes())
         for note in notes:
             tracker(Noticed(note))
         if error is not None:

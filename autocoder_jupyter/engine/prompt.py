@@ -17,7 +17,7 @@ from autocoder_jupyter.engine.conversation import Messages
 from autocoder_jupyter.kinds.table import KINDS, written
 from autocoder_jupyter.models.questions import SHARED
 from autocoder_jupyter.prompts import prompt
-from autocoder_jupyter.request import Contract, Earlier, Request
+from autocoder_jupyter.request import Contract, Earlier, HouseRule, Request
 from autocoder_jupyter.types import CodePlan, Evidence, FigureKind, InputSpec, OutputSpec, TypeName
 from autocoder_jupyter.types.interface import demand
 from autocoder_jupyter.untrusted.parsing import complaint, parse
@@ -203,6 +203,11 @@ def question(request: Request, data_context: str, *parts: str) -> tuple[Mapping[
     return ({"role": "system", "content": system}, {"role": "user", "content": content, SHARED: len(shared)})
 
 
+def rules_text(rules: Iterable[HouseRule], about: str) -> str:
+    """House rules as the model sees them, below a text about them."""
+    return block("house_rules", "\n\n".join((about, *(f"{rule.title or 'Always'}:\n{rule.text}" for rule in rules))))
+
+
 def request_text(request: Request, data_context: str) -> str:
     """The request, its wishes and constraints, and the data, as the model sees them."""
     parts = [block("request", request.prompt.strip())]
@@ -213,8 +218,7 @@ def request_text(request: Request, data_context: str) -> str:
     if request.constraints:
         parts.append(block("constraints", _bullets(request.constraints)))
     if request.rules:
-        rules = (f"{rule.title or 'Always'}:\n{rule.text}" for rule in request.rules)
-        parts.append(block("house_rules", "\n\n".join((prompt("shared.house rules"), *rules))))
+        parts.append(rules_text(request.rules, prompt("shared.house rules")))
     if request.checks:
         parts.append(block("checks", f"{prompt('shared.checks')}\n{_bullets(request.checks)}"))
     if request.split:

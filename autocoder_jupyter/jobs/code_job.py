@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from autocoder_jupyter.agent.rules import RuleFile
 from autocoder_jupyter.codemode.agent import AgentResult
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.errors import AutocodeError, Cancelled, InvalidRequest, WrittenLater
@@ -277,6 +278,7 @@ class CodeRequest:
         conversation: the name of the conversation's first cell.
         earlier: the run to continue; None for a new conversation.
         attended: whether there is a user to ask.
+        rules: the files with house rules that may be used.
     """
 
     name: str
@@ -289,6 +291,7 @@ class CodeRequest:
     conversation: str = ""
     earlier: EarlierRun | None = None
     attended: bool = True
+    rules: tuple[RuleFile, ...] = ()
 
 
 def agent_of(request: CodeRequest, approve: Approve | None = None) -> CodeModeAgent:
@@ -351,7 +354,7 @@ class CodeJob(BackgroundJob[AgentResult, Answered, CodeRun]):
                     await function._ready()
         history = await self._history()
         self._awaits = ""
-        asked = self._agent.asked(self.request.message, history, self.request.frames)
+        asked = self._agent.asked(self.request.message, history, self.request.frames, self.request.rules)
         result = await self._agent.answer(asked, self.tracker, self._root, self._silence)
         self._run_id = result.run_id
         self._record(result)

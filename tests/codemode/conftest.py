@@ -29,12 +29,13 @@ class Ask:
         message: str = "Do it.",
         history: Sequence[Mapping[str, str]] = (),
         frames: Mapping[str, Any] | None = None,
+        rules: Any = None,
         on_event: Emit | None = None,
         **settings: Any,
     ) -> AgentResult:
         with ScriptedModel(answers) as model:
             agent = CodeModeAgent(tools, model="openai/scripted", api_base=model.url, **settings)
-            result = agent.run(message, history, frames=frames, on_event=on_event, journal_root=self._root)
+            result = agent.run(message, history, frames=frames, rules=rules, on_event=on_event, journal_root=self._root)
         self.requests = model.requests
         return result
 

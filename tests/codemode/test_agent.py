@@ -49,6 +49,18 @@ def test_a_block_is_run_and_prose_is_the_final_answer(ask: Ask) -> None:
     assert ask.told == "Output:\nit is 3\n\nValue of the last expression:\n6"
 
 
+def test_the_house_rules_that_apply_are_sent_with_the_request_and_named_in_the_answer(ask: Ask, root: Path) -> None:
+    rules = root.parent / "team.md"
+    rules.write_text("# Orders\nAn order counts in the month of `paid_at`.\n\n# Stores\nStore 99 is a test store.\n")
+    result = ask(["Two."], message="How many orders?", rules=rules)
+    assert "paid_at" in ask.told and "test store" not in ask.told
+    assert result.notes == ("House rule: Orders: An order counts in the month of `paid_at`.",)
+    (root.parent / "autocode.md").write_text("# Orders\nA draft is no order.\n")
+    with pytest.warns(UserWarning, match="you have not agreed to this text"):
+        ask(["Three."], message="How many orders?")
+    assert "draft" not in ask.told
+
+
 def test_a_model_that_says_nothing_is_told_until_it_answers(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("autocoder_jupyter.models.silence.SILENT_SECONDS", 0.01)
     told: list[Event] = []

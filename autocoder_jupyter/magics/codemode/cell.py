@@ -11,6 +11,7 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from autocoder_jupyter.agent.rules import usable_rules
 from autocoder_jupyter.display.live import LiveCard
 from autocoder_jupyter.errors import InvalidRequest, WrittenLater
 from autocoder_jupyter.jobs.code_job import CodeJob, CodeModeResult, CodeRequest, EarlierRun, agent_of, load_record
@@ -327,6 +328,7 @@ def build_code_request(command: CellCommand, notebook: Notebook, settings: Setti
         conversation=before.conversation or command.name,
         earlier=earlier,
         attended=not notebook.is_headless,
+        rules=usable_rules(notebook.journal_root.parent, locked=settings["locked"]),
     )
     _refuse_one_name_for_two(request)
     require_passed(request)
@@ -361,7 +363,7 @@ def preview_code(request: CodeRequest) -> str:
     """The text of the first question to the model, after the conversation so far."""
     before = "" if request.earlier is None else f"[the messages of {request.earlier.name}]\n\n"
     agent = agent_of(request)
-    asked = "\n\n".join(filter(None, (request.message, agent.described(request.frames))))
+    asked = agent.asked(request.message, (), request.frames, request.rules).messages[-1]["content"]
     return f"[system]\n{agent.system_prompt}\n\n{before}[user]\n{asked}"
 
 

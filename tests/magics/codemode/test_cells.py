@@ -52,6 +52,23 @@ def test_a_cell_binds_the_answer_with_its_value_and_its_calls(notebook: Any, run
     assert message.startswith("The price of the dearest of @orders.")
 
 
+def test_house_rules_are_sent_after_the_user_has_agreed_to_them(
+    notebook: Any, run_script: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("autocode.md").write_text("# Orders\nA draft is no order.\n")
+    model = run_script("Two.", "One.")
+    notebook.run("%%autocode counted --mode tools --wait\nHow many orders?")
+    assert "draft" not in str(model.requests)
+    monkeypatch.setattr("builtins.input", lambda prompt: "yes")
+    notebook.run("%autocode trust")
+    notebook.run("%%autocode counted --mode tools --wait\nHow many orders?")
+    assert "A draft is no order." in model.requests[-1]["messages"][-1]["content"]
+    assert "House rule: Orders: A draft is no order." in notebook.card
+    before = notebook.shell.shown.count("A draft is no order.")
+    notebook.run("%%autocode counted --mode tools --dry-run\nHow many orders?")
+    assert notebook.shell.shown.count("A draft is no order.") > before
+
+
 def test_the_name_is_bound_at_once_and_its_fields_wait(notebook: Any, run_script: Any) -> None:
     run_script(PRICES, "MSFT.")
     notebook.run(CELL.replace(" --wait", ""))
