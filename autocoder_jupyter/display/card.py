@@ -128,7 +128,7 @@ def rows(state: FunctionRun, *, in_full: bool = False) -> tuple[Row, ...]:
         Row("House rules", parts.house_rules(state.house_rules), prefix="house rules"),
         Row("Verified", verified_blocks(state), prefix=""),
         Row("Split", split_blocks(state), prefix=""),
-        Row("", (line(Button("Refine")),) if state.is_current else (), only="html", refines=refines),
+        Row("", (line(Button("Refine or ask")),) if state.is_current else (), only="html", refines=refines),
         next_steps(state),
     )
 

@@ -142,7 +142,7 @@ def _buttons(subject: Subject) -> tuple[Block, ...]:
     shown = (
         *((Button("Run", "autocode-call"),) if subject.can_be_called else ()),
         *((Button("Edit", "autocode-edit"),) if has_code else ()),
-        *((Button("Refine"),) if subject.run.is_current else ()),
+        *((Button("Refine or ask"),) if subject.run.is_current else ()),
     )
     return (line(*shown),) if shown else ()
 

@@ -26,14 +26,20 @@ export function refiningCell({ name, instead }: Omit<IRefineButton, 'begun'>, wo
   return `%%autocode ${name} --refine\n${/^\s*--?[A-Za-z]/.test(change) ? '\n' : ''}${change}`;
 }
 
+/** The cell that asks about the result of a function. JSON's strings are strings of Python, too. */
+export function askingCell(name: string, words: string): string {
+  return `${name}.ask(${JSON.stringify(words.trim())})`;
+}
+
 /** Events in the form that must not reach the keyboard shortcuts of the notebook. */
 const OWN_KEYS = ['keydown', 'keypress', 'keyup', 'mousedown', 'dblclick'];
 
 /**
- * Open a form below a button for the change that the user wants; a second click closes it.
+ * Open a form below a button for the change that the user wants, or for a question about the result; a second click
+ * closes it. Enter asks what ends with a question mark.
  *
  * @param button the clicked button
- * @param runCell called with the text of the cell that refines the function
+ * @param runCell called with the text of the cell that refines the function, or asks about it
  */
 export function toggleRefineBox(button: HTMLElement, runCell: (cell: string) => void): void {
   const about = refineButton(button);
@@ -51,26 +57,36 @@ export function toggleRefineBox(button: HTMLElement, runCell: (cell: string) => 
   }
   const form = makeForm(about);
   const words = form.querySelector('textarea')!;
-  form.addEventListener('submit', event => {
-    event.preventDefault();
+  const send = (asks: boolean): void => {
     if (words.value.trim() === '') {
       words.focus();
       return;
     }
     close(form, button);
-    runCell(refiningCell(about, words.value));
-  });
+    runCell(asks ? askingCell(about.name, words.value) : refiningCell(about, words.value));
+  };
   form.addEventListener('keydown', event => {
     if (event.key === 'Escape') {
       close(form, button);
     } else if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) {
       if (event.target === words) {
         event.preventDefault();
-        form.requestSubmit();
+        send(canAsk(about) && /\?\s*$/.test(words.value));
       }
     }
   });
-  form.querySelector('button[type=button]')!.addEventListener('click', () => close(form, button));
+  const actions = [
+    ['Refine', () => send(false)],
+    ...(canAsk(about) ? [['Ask', () => send(true)] as const] : []),
+    ['Close', () => close(form, button)]
+  ] as const;
+  for (const [label, act] of actions) {
+    const action = document.createElement('button');
+    action.type = 'button';
+    action.textContent = label;
+    action.addEventListener('click', act);
+    form.append(action);
+  }
   for (const kind of OWN_KEYS) {
     form.addEventListener(kind, event => event.stopPropagation());
   }
@@ -79,23 +95,26 @@ export function toggleRefineBox(button: HTMLElement, runCell: (cell: string) => 
   words.focus();
 }
 
-function makeForm({ name, instead, begun }: IRefineButton): HTMLFormElement {
+/** Whether a form is for any change, and not for another assumption or reading. */
+function canAsk({ instead, begun }: IRefineButton): boolean {
+  return instead === null && begun === '';
+}
+
+function makeForm(about: IRefineButton): HTMLFormElement {
+  const { name, instead, begun } = about;
   const form = document.createElement('form');
   form.className = 'jp-AutocodeRefine';
   const words = document.createElement('textarea');
   words.rows = 2;
   words.value = begun;
-  words.placeholder = instead === null ? 'What should change' : 'What to assume instead';
+  words.placeholder = canAsk(about)
+    ? 'What should change, or a question about the result'
+    : instead === null
+      ? 'What should change'
+      : 'What to assume instead';
   words.setAttribute('aria-label', `${words.placeholder}: ${name}`);
-  form.append(words, makeButton('submit', 'Refine'), makeButton('button', 'Close'));
+  form.append(words);
   return form;
-}
-
-function makeButton(type: 'submit' | 'button', label: string): HTMLButtonElement {
-  const button = document.createElement('button');
-  button.type = type;
-  button.textContent = label;
-  return button;
 }
 
 function close(form: HTMLFormElement, button: HTMLElement): void {

@@ -1,4 +1,4 @@
-import { refiningCell, toggleRefineBox } from '../refineBox';
+import { askingCell, refiningCell, toggleRefineBox } from '../refineBox';
 
 const HTML = `
   <div data-autocode-refines="growth"><ul><li>Gaps are "zero". <span>(3 rows)</span>
@@ -57,6 +57,33 @@ it('goes on with the words of a reading', () => {
   words().value += ' Only of 2024.';
   press('Enter');
   expect(granted).toHaveBeenCalledWith('%%autocode growth --refine\nSubtract the discount. Only of 2024.');
+});
+
+it('asks a question about the result by its button, or by Enter after a question mark', () => {
+  const submit = (label: string): void => {
+    [...box()!.querySelectorAll('button')].find(one => one.textContent === label)!.click();
+  };
+  toggleRefineBox(button('Refine'), granted);
+  words().value = ' Why did "March" fall?\n';
+  press('Enter');
+  expect(granted).toHaveBeenLastCalledWith('growth.ask("Why did \\"March\\" fall?")');
+  toggleRefineBox(button('Refine'), granted);
+  words().value = 'Explain March.';
+  submit('Ask');
+  expect(granted).toHaveBeenLastCalledWith('growth.ask("Explain March.")');
+  toggleRefineBox(button('Refine'), granted);
+  words().value = 'Also by region, why not?';
+  submit('Refine');
+  expect(granted).toHaveBeenLastCalledWith('%%autocode growth --refine\nAlso by region, why not?');
+  toggleRefineBox(button('Change'), granted);
+  expect(box()!.textContent).not.toContain('Ask');
+  words().value = 'Are gaps left out?';
+  press('Enter');
+  expect(granted).toHaveBeenLastCalledWith('%%autocode growth --refine\nInstead of "Gaps are "zero".": Are gaps left out?');
+});
+
+it('writes a question as a string of Python', () => {
+  expect(askingCell('f', 'a\\b\n"c"')).toBe('f.ask("a\\\\b\\n\\"c\\"")');
 });
 
 it('takes nothing for no wish, a new line by Shift, and Escape for no', () => {
