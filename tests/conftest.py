@@ -70,17 +70,25 @@ LONG = (
 """The files outside of these groups that take more than ten seconds. They start before the others of their group."""
 
 
+IN_MAKE_TEST = pytest.StashKey[dict[str, bool]]()
+"""For each collected function, without its parameters, whether `make test` runs a case of it."""
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
+def pytest_collection_modifyitems(session: pytest.Session, items: list[pytest.Item]) -> Iterator[None]:
     """Mark tests that need a kernel, an engine or a browser, before `-m` selects; put the slowest groups first."""
+    selected = session.stash.setdefault(IN_MAKE_TEST, {})
     for item in items:
         for marker in {NEEDS[name] for name in getattr(item, "fixturenames", ()) if name in NEEDS}:
             item.add_marker(marker)
         if os.environ.get("CI") == "true" and any(item.get_closest_marker(marker) for marker in SEVERAL_PROCESSES):
             item.add_marker(pytest.mark.flaky(reruns=1))
         needs = {mark.name for mark in item.iter_markers()} | ({"docker"} if ENGINE.search(item.nodeid) else set())
-        if is_extended(item.nodeid, needs):
+        is_left_out = is_extended(item.nodeid, needs)
+        if is_left_out:
             item.add_marker("extended")
+        function = item.nodeid.partition("[")[0].removeprefix("tests/")
+        selected[function] = selected.get(function, False) or not is_left_out
     yield
     ranks: dict[str, int] = {}
     for item in items:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import IN_MAKE_TEST
 from tools.promises_page import named_tests, promises, promises_page
 
 ROOT = Path(__file__).parents[1]
@@ -24,6 +25,21 @@ def test_every_promise_has_tests_that_exist(page: str, at_least: int) -> None:
             path, _, name = test.partition("::")
             source = (ROOT / "tests" / path).read_text(encoding="utf-8")
             assert not name or f"def {name}(" in source, f"{number}: {test}"
+
+
+def test_make_test_runs_a_case_of_each_promise(request: pytest.FixtureRequest) -> None:
+    selected = request.session.stash[IN_MAKE_TEST]
+    left_out = []
+    for page in named_tests(ROOT).values():
+        for number, tests in page.items():
+            cases = {name: runs for name, runs in selected.items() if any(_is_in(name, test) for test in tests)}
+            if all(any(_is_in(name, test) for name in selected) for test in tests) and not any(cases.values()):
+                left_out.append(number)
+    assert not left_out, ", ".join(left_out)
+
+
+def _is_in(name: str, test: str) -> bool:
+    return name == test or name.startswith(f"{test}::")
 
 
 def test_each_number_on_a_page_begins_a_promise() -> None:

@@ -15,7 +15,7 @@ WORD: ContextVar[str] = ContextVar("word", default="none")
 
 
 def run(work: object, name: str = "autocode-call") -> threading.Thread:
-    """Run a function on a thread, wait until that thread is idle, and give the thread."""
+    """Run a function on a thread, wait until that thread is idle or has ended, and give the thread."""
     used: list[threading.Thread] = []
 
     def marked() -> None:
@@ -24,7 +24,9 @@ def run(work: object, name: str = "autocode-call") -> threading.Thread:
 
     idle = len(background._idle)
     background.start_thread(marked, name)
-    while not used or used[0].name != background.IDLE or len(background._idle) < max(idle, 1):
+    while not used or (
+        used[0].is_alive() and (used[0].name != background.IDLE or len(background._idle) < max(idle, 1))
+    ):
         time.sleep(0.001)
     return used[0]
 
