@@ -25,6 +25,8 @@ def docstring(plan: Mapping[str, Any]) -> str:
     for name in ("packages", "system_packages", "holds"):
         if words := plan.get(name):
             lines.append(f"{name.replace('_', ' ').capitalize()}: {', '.join(words)}")
+    if conclusion := plan.get("conclusion"):
+        lines.append(f"Conclusion: {conclusion}")
     if questions := plan.get("questions"):
         lines.append("Questions:")
         for one in questions:

@@ -259,6 +259,8 @@ def findings(evidence: Evidence, about: Subject) -> Iterator[str]:
             yield f"The plan says that {one.where} is the same with {one.name}, but it is not. One is wrong."
         else:
             yield f"The result must not depend on this, but does: with {one.name}, {one.where} differs."
+    if (found := evidence.strength.stability) is not None and found.concern:
+        yield f"{clipped(found.concern[:1].upper() + found.concern[1:], 600)}."
     for sentence in evidence.strength.dropped:
         yield f"A test of this sentence fails on the function, and was left out: {clipped(sentence)}"
 

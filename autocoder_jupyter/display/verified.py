@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from autocoder_jupyter.display.distribution import distribution
 from autocoder_jupyter.display.outputs import column_texts
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.run.of_report import verified_run
@@ -100,6 +101,14 @@ def _mutation(change: CodeChange) -> Item:
     mark = Span("✓ caught", "good") if change.noticed_by else Span("– not caught", "warn")
     by = f"by {clipped(change.noticed_by, 200)}" if change.noticed_by else "no test fails"
     return Item(mark, (Span(clipped(change.words, 500), "code"),), by)
+
+
+def stability_blocks(strength: Strength | None) -> tuple[Block, ...]:
+    """Whether the conclusion holds on resamples and needs its outcome, with a picture of the results."""
+    found = strength.stability if strength is not None else None
+    if found is None:
+        return ()
+    return (*lines(clipped(sentence, 600) for sentence in found.sentences), *distribution(found))
 
 
 # Second opinion

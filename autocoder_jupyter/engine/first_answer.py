@@ -105,7 +105,7 @@ come another module."""
 _LONGEST_HEAD = 30_000
 _LONGEST_ITEM = 2_000
 
-_SECTIONS = ("outputs", "parameters", "assumptions", "packages", "system packages", "holds", "questions")
+_SECTIONS = ("outputs", "parameters", "assumptions", "packages", "system packages", "holds", "conclusion", "questions")
 _USUAL = {"args": "parameters", "arguments": "parameters", "inputs": "parameters", "returns": "returns"}
 """Sections of docstrings as people write them."""
 
@@ -159,6 +159,7 @@ def read_docstring(docstring: str) -> PlanAnswer:
         packages=list(_words(lines.get("packages", []))),
         system_packages=list(_words(lines.get("system packages", []))),
         holds=list(_words(lines.get("holds", []))),
+        conclusion=next(iter(lines.get("conclusion", [])), ""),
         questions=[_question(text) for text in lines.get("questions", [])],
     )
 

@@ -14,7 +14,7 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.kinds.table import KINDS, WHOLE, elements_of
 from autocoder_jupyter.models.answers import Unreadable
 from autocoder_jupyter.request import Request
-from autocoder_jupyter.types import TYPE_NAMES, CodePlan, ColumnSpec, InputSpec, OutputSpec, TypeName
+from autocoder_jupyter.types import TYPE_NAMES, CodePlan, ColumnSpec, Conclusion, InputSpec, OutputSpec, TypeName
 from autocoder_jupyter.types.interface import ORDERLESS, TWICE, demand_text
 
 # Types in a model's answer
@@ -142,7 +142,7 @@ def _require_parts_that_cross(text: str, arguments: str) -> None:
 
 # The answer, merged with the user's declarations
 #
-# No part is dropped silently, except properties in `holds` that cannot be tested.
+# No part is dropped silently, except properties in `holds`, and a conclusion, that cannot be tested.
 
 
 class PlannedParameter(BaseModel):
@@ -190,6 +190,7 @@ class PlanAnswer(BaseModel):
     packages: list[str] = Field(default_factory=list)
     system_packages: list[str] = Field(default_factory=list)
     holds: list[str] = Field(default_factory=list)
+    conclusion: str = ""
     questions: list[PlannedQuestion] = Field(default_factory=list)
 
 
@@ -224,6 +225,7 @@ def merge(answer: PlanAnswer, inputs: tuple[InputSpec, ...], outputs: tuple[Outp
         packages=tuple(dict.fromkeys(_lines(answer.packages))),
         system_packages=tuple(dict.fromkeys(_lines(answer.system_packages))),
         holds=tuple(dict.fromkeys(filter(None, map(_property, answer.holds)))),
+        conclusion=_conclusion(answer.conclusion, merged),
     )
 
 
@@ -233,6 +235,14 @@ def _property(text: str) -> str:
         return text.strip() if text.strip() in (ORDERLESS, TWICE) else demand_text(text)
     except InvalidRequest:
         return ""
+
+
+def _conclusion(text: str, outputs: Sequence[OutputSpec]) -> Conclusion | None:
+    """What the function concludes; None if the text names no output of it."""
+    try:
+        return Conclusion.read(text, outputs) if text else None
+    except InvalidRequest:
+        return None
 
 
 def _lines(texts: Iterable[str]) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from autocoder_jupyter.calls.callable import Called, DocumentationOfInstance, Li
 from autocoder_jupyter.calls.function import Function, Interface, SplitWatch, ValueWatch
 from autocoder_jupyter.calls.options import CallOptions, GivenOptions, TaskOptions, taking
 from autocoder_jupyter.calls.row_counts import AnsweredCall
+from autocoder_jupyter.calls.stability import conclusion_of, stability_of
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.syncified import Syncified
 from autocoder_jupyter.errors import AutocodeError, InvalidRequest
@@ -29,7 +30,7 @@ from autocoder_jupyter.run.of_report import RUNNING, headline, run_of
 from autocoder_jupyter.scaling.mapped import LastMap
 from autocoder_jupyter.settings import parameters
 from autocoder_jupyter.tasks.task import Task
-from autocoder_jupyter.types import Report, RowsUsed
+from autocoder_jupyter.types import Report, RowsUsed, Stability
 from autocoder_jupyter.types.interface import KnownSplits, Split
 from autocoder_jupyter.untrusted.visible import visible
 
@@ -295,6 +296,38 @@ class CodeGenEvalResult(ReportFields, PendingResult[Resolution]):
         answered = AnsweredCall(await self._ready(), replace(self._options, cache="disable"))
         await call(answered.function, answered.options, args, inputs, on_computed=answered.keep)
         return await background.call_blocking(lambda: answered.rows_used(self._options.timeout)[0])
+
+    def stability(self, *args: Any, conclusion: str | None = None, **inputs: Any) -> Stability:
+        """Whether the function's conclusion holds on resamples of these inputs, and with the outcome shuffled.
+
+        It runs up to 100 times on each, in the sandbox, within a minute of processor time; no model is asked. Waits if
+        pending.
+
+        Args:
+            *args: inputs by position, as in a call.
+            conclusion: the kind (`verdict`, `ranking`, `effect` or `number`) and the output, and if there are any the
+                outcome and the groups: "effect lift, outcome revenue, groups customer". By default it is the one that
+                the plan names, as `plan.conclusion`.
+            **inputs: inputs by name.
+
+        Returns:
+            The counts, the results and what is alarming; its `repr` says it in sentences.
+
+        Raises:
+            GenerationFailed: there is no function that passed.
+            InvalidRequest: neither the plan nor you name a conclusion, or the arguments do not fit.
+            DataDrift, ContractBroken: the arguments do not fit.
+            SandboxError: the program or its sandbox failed.
+        """
+        asked = "" if conclusion is None else parameters.text("conclusion", conclusion)
+        return background.run(self._stability(args, inputs, asked))
+
+    async def _stability(self, args: tuple[Any, ...], inputs: Mapping[str, Any], conclusion: str) -> Stability:
+        answered = AnsweredCall(await self._ready(), replace(self._options, cache="disable"))
+        planned = self.report.plan.conclusion if self.report.plan is not None else None
+        asked = conclusion_of(answered.function, planned, conclusion)
+        await call(answered.function, answered.options, args, inputs, on_computed=answered.keep)
+        return await stability_of(answered, asked)
 
     async def _drafted(self) -> Function:
         with background.interruptible():

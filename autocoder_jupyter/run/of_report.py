@@ -295,6 +295,7 @@ def _probes(strength: Strength | None) -> Verified:
     depends = (f"depends on {one.on}" for one in strength.dependences if one.differs)
     cut = (f"not enough time for {' and '.join(strength.cut)}",) if strength.cut else ()
     fails = (f"fails {counted(len(strength.dropped), 'further test')}",) if strength.dropped else ()
-    words = (*depends, *(one.words for one in strength.broken), *fails)
+    concern = strength.stability.concern if strength.stability is not None else ""
+    words = (*depends, *(one.words for one in strength.broken), *fails, *((concern,) if concern else ()))
     slow = (strength.pace,) if strength.pace else ()
     return Verified(questions=tuple(OpenQuestion("invariants", one, one) for one in words), unchecked=(*cut, *slow))

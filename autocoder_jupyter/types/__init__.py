@@ -30,6 +30,7 @@ from autocoder_jupyter.types.evidence import (
     Exchange,
     HiddenInput,
     Invariant,
+    LabelCount,
     LayerCost,
     Loss,
     Outcome,
@@ -38,6 +39,7 @@ from autocoder_jupyter.types.evidence import (
     RowStep,
     RowsUsed,
     SecondOpinion,
+    Stability,
     Strength,
     TestChoice,
     TestFailure,
@@ -45,7 +47,7 @@ from autocoder_jupyter.types.evidence import (
     Usage,
 )
 from autocoder_jupyter.types.helpers import HELPERS, Helper, Helpers
-from autocoder_jupyter.types.interface import CodePlan, ColumnSpec, InputSpec, OutputSpec, PlanQuestion
+from autocoder_jupyter.types.interface import CodePlan, ColumnSpec, Conclusion, InputSpec, OutputSpec, PlanQuestion
 from autocoder_jupyter.types.records import Count, Elements, ImageConfig, Resources, Secret, parse_memory
 from autocoder_jupyter.types.report import Attempt, Author, Report, Step, ToolClass, ToolOutcome, ToolUse, Trace
 
@@ -63,6 +65,7 @@ __all__ = [
     "CodePlan",
     "CodeSolution",
     "ColumnSpec",
+    "Conclusion",
     "Count",
     "Difference",
     "Dir",
@@ -81,6 +84,7 @@ __all__ = [
     "ImageConfig",
     "InputSpec",
     "Invariant",
+    "LabelCount",
     "LayerCost",
     "Loss",
     "Outcome",
@@ -94,6 +98,7 @@ __all__ = [
     "RowsUsed",
     "SecondOpinion",
     "Secret",
+    "Stability",
     "Step",
     "Strength",
     "TestChoice",

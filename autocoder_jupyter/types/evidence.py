@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
-from autocoder_jupyter.types.interface import CodePlan
+from autocoder_jupyter.types.interface import CodePlan, Conclusion, ConclusionKind
 from autocoder_jupyter.types.records import Count, Record
 from autocoder_jupyter.untrusted.visible import visible
 
@@ -210,6 +210,112 @@ class Invariant(Record):
         return f"{self.said} {self.name}" if self.said else f"{self.name} changes {self.where}"
 
 
+# Stability: whether a conclusion holds when the data are drawn anew, and when its outcome is shuffled
+
+MOST_DRAWS = 1_000
+"""Resamples, and shuffled data, of one record."""
+
+MOST_LABELS = 8
+"""Labels of which the number is told."""
+
+_Draws = Annotated[int, Field(ge=0, le=MOST_DRAWS)]
+_Numbers = Annotated[tuple[float, ...], Field(max_length=MOST_DRAWS)]
+
+_SAME_WORDS: dict[ConclusionKind, str] = {
+    "verdict": "{output} is the same in {same} of {of}",
+    "ranking": "the first entry of {output} is another one in {other} of {of}",
+    "effect": "the sign of {output} holds in {same} of {of}",
+    "number": "{output} changes by less than half in {same} of {of}",
+}
+_ALIKE_WORDS: dict[ConclusionKind, str] = {
+    "verdict": "the same verdict",
+    "ranking": "the same first entry",
+    "effect": "as large an effect",
+    "number": "as large a number",
+}
+
+
+class LabelCount(Record):
+    """How often a label, such as the first entry of a ranking, was the result of resamples and of shuffled data."""
+
+    label: _Shown
+    resampled: _Draws = 0
+    shuffled: _Draws = 0
+
+
+class Stability(Record):
+    """Whether a conclusion holds on resamples of its data, and whether it needs its outcome.
+
+    A resample has as many rows, or as many whole groups, as the data, drawn from them with replacement; `drawn` says
+    which. `same` of the `resamples` that gave a result agree with the data. In `shuffled` data the outcome was
+    permuted, only `within` each group or not, and `alike` of them gave as affirmative a result. On `failed` further
+    ones the function raised an error (`error`), or gave no result. What is alarming is in `alarms`: few resamples
+    agree (`resampled`); too many shuffled data give the same (`shuffled`); the result has nothing to do with the
+    outcome (`outcome`). `why` says why nothing was tried, or not both. `result` is that on the data, `numbers` and
+    `shuffled_numbers` are those of an effect or a number, `tallies` those of labels; they are empty if they must not
+    be recorded.
+    """
+
+    conclusion: Conclusion
+    result: _Shown = ""
+    drawn: Literal["rows", "groups", "rows of each group"] = "rows"
+    within: bool = False
+    resamples: _Draws = 0
+    same: _Draws = 0
+    shuffled: _Draws = 0
+    alike: _Draws = 0
+    failed: _Draws = 0
+    error: _Shown = ""
+    alarms: Annotated[tuple[Literal["resampled", "shuffled", "outcome"], ...], Field(max_length=3)] = ()
+    why: _Shown = ""
+    numbers: _Numbers = ()
+    shuffled_numbers: _Numbers = ()
+    tallies: Annotated[tuple[LabelCount, ...], Field(max_length=MOST_LABELS)] = ()
+
+    def __repr__(self) -> str:
+        return visible("\n".join(self.sentences))
+
+    def __str__(self) -> str:
+        return repr(self)
+
+    @property
+    def concern(self) -> str:
+        """What is alarming, in one line; "" if nothing is."""
+        return "; ".join(words for about, words in self._findings() if about in self.alarms)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """All that was found, each as a sentence."""
+        found = [words for about, words in self._findings() if about != "outcome" or about in self.alarms]
+        if self.failed:
+            found.append(f"{self.failed} more gave no result{f' ({self.error})' if self.error else ''}")
+        if self.why:
+            found.append(self.why)
+        return tuple(f"{words[:1].upper()}{words[1:]}." for words in found)
+
+    def _findings(self) -> Iterator[tuple[str, str]]:
+        """The sentences without their ends, each with the alarm that it is about."""
+        about, outcome = self.conclusion, _in_one_line(self.conclusion.outcome)
+        output, groups = _in_one_line(about.output), _in_one_line(", ".join(about.groups))
+        if self.resamples:
+            of = {"rows": "", "groups": f" of whole groups ({groups})", "rows of each group": f" within {groups}"}
+            yield (
+                "resampled",
+                _SAME_WORDS[about.kind].format(
+                    output=output,
+                    same=self.same,
+                    other=max(self.resamples - self.same, 0),
+                    of=f"{self.resamples} resamples{of[self.drawn]}",
+                ),
+            )
+        if self.shuffled and "outcome" not in self.alarms:
+            alike = _ALIKE_WORDS[about.kind]
+            within = f" within {groups}" if self.within else ""
+            shuffled = f"data with {outcome} shuffled{within}"
+            yield "shuffled", f"{shuffled} give {alike} in {self.alike} of {self.shuffled}"
+        yield "outcome", f"{output} stays the same whatever {outcome} is: it does not depend on it"
+
+
 class LayerCost(Record):
     """What one layer of the evidence took: the `tokens` of its questions, in and out, that this run paid for; the
     `recorded` ones, of answers from the journal, which an earlier run paid for; and the `seconds` of its runs, without
@@ -232,7 +338,8 @@ class Strength(Record):
     added, because they fail on the function. `note` says why no tests were added although some were wanted. `effort` is
     the effort with which it was examined, "" in older records. `cut` names other layers that had too little
     time. A later run completes what the time has cut, unless it has already had several times as much (`is_final`).
-    `pace` says how long it would take for many more rows, if that is long.
+    `pace` says how long it would take for many more rows, if that is long. `stability` says whether the conclusion that
+    the plan names is stable; None if it names none.
     """
 
     changes: tuple[CodeChange, ...] = ()
@@ -246,6 +353,7 @@ class Strength(Record):
     effort: _Shown = ""
     cut: tuple[_Shown, ...] = ()
     is_final: bool = False
+    stability: Stability | None = None
 
     @property
     def is_cut(self) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Annotated, Any, Literal, cast, get_args
 
 from pydantic import Field
 
@@ -215,6 +216,80 @@ def table_names(specs: Iterable[InputSpec | OutputSpec]) -> list[str]:
     return [spec.name for spec in specs if KINDS[spec.type].form == "table"]
 
 
+# Conclusions
+
+ConclusionKind = Literal["verdict", "ranking", "effect", "number"]
+"""`verdict`: a truth value or a label; `ranking`: entries, the first of which counts; `effect`: a number whose sign
+counts; `number`: another number that was estimated."""
+
+MOST_GROUPED = 4
+"""Columns of groups in a conclusion."""
+
+_Name = Annotated[str, Field(max_length=300)]
+
+_CONCLUSION = re.compile(
+    rf"(?:(?P<kind>{'|'.join(get_args(ConclusionKind))})\s+(?:of\s+)?)?[`'\"]?(?P<output>\w+)[`'\"]?"
+    r"(?:\s*[,;]\s*outcome:?\s+(?P<outcome>[^;]+?))?(?:\s*[,;]\s*groups?:?\s+(?P<groups>[^;]+?))?[\s.;]*"
+)
+
+
+class Conclusion(Record):
+    """What a function concludes, if its data are a sample of more.
+
+    Args:
+        kind: see `ConclusionKind`.
+        output: the name of the output.
+        outcome: the column that is said to depend on others; "" if there is none.
+        groups: columns whose equal values were drawn together, such as the customer of an order.
+    """
+
+    kind: ConclusionKind
+    output: _Name
+    outcome: _Name = ""
+    groups: tuple[_Name, ...] = Field(default=(), max_length=MOST_GROUPED)
+
+    @classmethod
+    def read(cls, text: str, outputs: Iterable[OutputSpec]) -> Conclusion:
+        """A conclusion as a plan or a user writes it, such as `effect lift, outcome revenue, groups customer`.
+
+        Without a kind it is the one that is usual for the type of the output.
+
+        Raises:
+            InvalidRequest: it is none, or no output has that name.
+        """
+        found = _CONCLUSION.fullmatch(text.strip()[:1_000])
+        types = {spec.name: spec.type for spec in outputs}
+        if found is None or found["output"] not in types:
+            raise InvalidRequest(
+                f"{visible(text[:200])!r} is no conclusion of this function, whose outputs are {', '.join(types)}.",
+                hint="Write the kind (verdict, ranking, effect or number) and the output, then what there is of the "
+                "outcome and the groups: effect lift, outcome revenue, groups customer.",
+            )
+        kind = found["kind"] or _USUAL_KIND.get(types[found["output"]], "ranking")
+        outcome, *groups = (_columns(found[part]) for part in ("outcome", "groups"))
+        return cls(
+            kind=cast(ConclusionKind, kind),
+            output=found["output"],
+            outcome=", ".join(outcome)[:300],
+            groups=tuple(name[:300] for name in groups[0][:MOST_GROUPED]),
+        )
+
+    @property
+    def text(self) -> str:
+        """The conclusion as it is read."""
+        outcome = f", outcome {self.outcome}" if self.outcome else ""
+        groups = f", groups {', '.join(self.groups)}" if self.groups else ""
+        return f"{self.kind} {self.output}{outcome}{groups}"
+
+
+_USUAL_KIND: dict[TypeName, ConclusionKind] = {"bool": "verdict", "str": "verdict", "int": "number", "float": "number"}
+
+
+def _columns(text: str | None) -> list[str]:
+    names = (name.strip(" `'\"") for name in (text or "").split(","))
+    return [name for name in names if name.casefold() not in ("", "none", "-")]
+
+
 class CodePlan(Record):
     """The interface, fixed before code and tests are written, and how the request was read.
 
@@ -222,7 +297,8 @@ class CodePlan(Record):
     `packages` are distributions (as on the package index) beyond the standard library, `system_packages` are apt's.
     `split` is how the largest table must be able to be split; None if nothing was demanded. `holds` are properties that
     the answer must have: `order` (no value depends on the order of rows), `twice` (it is the same if each row of the
-    largest table comes twice), or a split as `--split` has it.
+    largest table comes twice), or a split as `--split` has it. `conclusion` is what the function concludes; None if it
+    concludes nothing beyond its data.
     """
 
     description: str
@@ -234,6 +310,7 @@ class CodePlan(Record):
     system_packages: tuple[str, ...] = ()
     split: DeclaredSplit | None = None
     holds: tuple[str, ...] = ()
+    conclusion: Conclusion | None = None
 
 
 class PlanQuestion(Record):

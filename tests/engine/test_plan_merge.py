@@ -8,7 +8,7 @@ import pytest
 from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.engine.conversation import Conversation
 from autocoder_jupyter.engine.evidence.second_writer import read_second
-from autocoder_jupyter.engine.first_answer import FirstAnswer, first_messages
+from autocoder_jupyter.engine.first_answer import FirstAnswer, first_messages, read_docstring
 from autocoder_jupyter.engine.plan import PlanAnswer, merge, reading
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.models.answers import Unreadable
@@ -240,3 +240,14 @@ def test_properties_that_can_be_tested_are_kept_in_one_form_and_others_left_out(
 def test_a_second_solution_says_its_types_in_the_same_words() -> None:
     module = 'OUTPUTS = {"names": "list[str]", "mean": "number"}\n\n\ndef run(): ...\n'
     assert [output.type for output in read_second(module, ()).outputs] == ["list", "float"]
+
+
+def test_a_conclusion_is_kept_if_it_names_an_output() -> None:
+    outputs = [{"name": "lift", "type": "float"}]
+    plan = merge(answer(outputs=outputs, conclusion="effect lift, outcome revenue, groups customer"), (), ())
+    assert plan.conclusion is not None and plan.conclusion.text == "effect lift, outcome revenue, groups customer"
+    assert merge(answer(outputs=outputs, conclusion="effect other"), (), ()).conclusion is None
+    assert read_docstring("Lift.\n\nOutputs:\n- lift (float)\nHolds: order\nConclusion: effect lift\n").conclusion == (
+        "effect lift"
+    )
+    assert not read_docstring("Lift.\n\nOutputs:\n- lift (float)\nConclusion: none\n").conclusion

@@ -103,12 +103,13 @@ def test_who_had_begun_to_wait_for_the_newer_one_is_not_given_the_older(engine: 
     [
         lambda growth: growth.export("growth.py"),
         lambda growth: growth.rows_used(pd.DataFrame()),
+        lambda growth: growth.stability(pd.DataFrame()),
         lambda growth: growth.map([1]),
         lambda growth: growth.as_task("growth"),
         lambda growth: growth.split,
         lambda growth: growth.misfit("sales", 1),
     ],
-    ids=["export", "rows_used", "map", "as_task", "split", "misfit"],
+    ids=["export", "rows_used", "stability", "map", "as_task", "split", "misfit"],
 )
 def test_what_needs_the_new_function_names_the_last_good_one(use: Any, engine: Any, submit: Any, first: Any) -> None:
     engine.outcome = gives(2.0, success=False, error="2 of 9 tests fail")

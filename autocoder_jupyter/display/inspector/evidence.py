@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from autocoder_jupyter.display import card, parts
 from autocoder_jupyter.display.parts import source_block
-from autocoder_jupyter.display.verified import invariant_items, mutation_items, written_as
+from autocoder_jupyter.display.verified import invariant_items, mutation_items, stability_blocks, written_as
 from autocoder_jupyter.view.amounts import amount
 from autocoder_jupyter.view.document import (
     Block,
@@ -167,6 +167,7 @@ def evidence_section(
         Row("Row counts", parts.rows_used(evidence, steps=True)),
         Row("Code mutations", mutation_items(evidence.strength), prefix=""),
         Row("Changes of the data", invariant_items(evidence.strength), prefix=""),
+        Row("Conclusion", stability_blocks(evidence.strength)),
         found["Second opinion"],
         *_compared(report.second_opinion, subject.outputs),
         Row("Cost", _costs(evidence)),

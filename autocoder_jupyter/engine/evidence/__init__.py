@@ -21,6 +21,7 @@ Nothing here changes the verdict, except that a doubt can add a test that the fu
 - `beyond`: variations that the profile of the sample does not have, and later data may
 - `table_rows`, `enlarged`: rows and columns of a table, and tables with many more rows
 - `units`: rows that belong together, which no variation tears
+- `resamples`, `stability`: data drawn anew, and whether a conclusion holds on them
 - `pace`: how long it would take for many more rows
 - `time_limit`: how much processor time a layer may take
 - `solution_worker`: the two solutions, each in its own worker

@@ -38,13 +38,13 @@ def enlarged(
             if column.dtype.kind == "f":
                 frame.isetitem(place, (column * random.uniform(0.5, 1.5, rows)).astype(column.dtype))
         elif place in places and not (renewed and isinstance(column.dtype, pd.CategoricalDtype)):
-            new = _renewed(column, np.arange(rows) // count, has_other_words)
+            new = renewed_column(column, np.arange(rows) // count, has_other_words)
             if new is not None:
                 frame.isetitem(place, new)
     return like_table(table, frame)
 
 
-def _renewed(column: Any, copies: Any, has_other_words: bool = False) -> Any:
+def renewed_column(column: Any, copies: Any, has_other_words: bool = False) -> Any:
     """The column with other values in each copy; None if its values cannot be others.
 
     Times of a copy are after all before it, or before them if the rows are sorted from late to early.
@@ -52,7 +52,7 @@ def _renewed(column: Any, copies: Any, has_other_words: bool = False) -> Any:
     dtype = column.dtype
     try:
         if isinstance(dtype, pd.CategoricalDtype) and _is_text(column.astype(object)):
-            return _renewed(column.astype(object), copies, has_other_words).astype("category")
+            return renewed_column(column.astype(object), copies, has_other_words).astype("category")
         if _is_text(column):
             texts = column.astype(object)
             later = (copies > 0) & column.notna().to_numpy()

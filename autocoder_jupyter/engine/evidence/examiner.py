@@ -33,6 +33,7 @@ from autocoder_jupyter.engine.evidence.rows_used import FollowedRun, Spoken, fol
 from autocoder_jupyter.engine.evidence.second_writer import ColumnNames
 from autocoder_jupyter.engine.evidence.small_inputs import SmallInput, may_be_sent
 from autocoder_jupyter.engine.evidence.solution_worker import SolutionStopped, SolutionWorker
+from autocoder_jupyter.engine.evidence.stability import stability
 from autocoder_jupyter.engine.evidence.time_limit import TimeLimit
 from autocoder_jupyter.engine.evidence.variations import Tables, VariedSample
 from autocoder_jupyter.engine.generation import GenerationSetup, GenerationState
@@ -44,7 +45,7 @@ from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.redaction.messages import Redaction
 from autocoder_jupyter.sandbox.protocol import CallSpec, Program, Worker
 from autocoder_jupyter.settings.choices import EFFORTS
-from autocoder_jupyter.types import CodeChange, HiddenInput, Invariant, Strength, TestFailure
+from autocoder_jupyter.types import CodeChange, HiddenInput, Invariant, Stability, Strength, TestFailure
 from autocoder_jupyter.types.evidence import MORE_TIME, NO_CHANGE, TIME_IS_UP, TOO_SLOW
 from autocoder_jupyter.untrusted.parsing import parse
 from autocoder_jupyter.view.amounts import counted
@@ -198,11 +199,12 @@ LOST_WORKERS = 4
 JUDGED_SECONDS = 10.0
 """Processor time in which the second solution is checked for what the plan says."""
 
-ROWS, DATA, CHANGES, OTHERS = LAYERS = (
+ROWS, DATA, CHANGES, OTHERS, DRAWN = LAYERS = (
     "rows used",
     "clock, chance and changes of the data",
     "changes of the code",
     "other inputs",
+    "resamples and shuffled data",
 )
 """The layers of evidence, in the order in which they are shown."""
 
@@ -298,7 +300,10 @@ class Examiner:
         cut = (DATA,) if limit.is_over else ()
         others, slow = await self._on_other_inputs(state, mutation, limit)
         cut = (*cut, *((OTHERS,) if limit.is_over else ()))
-        return found.model_copy(update={"relations": (*found.relations, *others), "pace": slow, "cut": cut})
+        stable = await self._on_resamples(state, mutation)
+        cut = (*cut, *((DRAWN,) if stable is not None and stable.why.startswith(TIME_IS_UP) else ()))
+        update = {"relations": (*found.relations, *others), "pace": slow, "stability": stable, "cut": cut}
+        return found.model_copy(update=update)
 
     async def _on_changed_data(self, state: GenerationState, mutation: MutationRun, limit: TimeLimit) -> Strength:
         """What it depends on, and which changes of the data matter."""
@@ -352,6 +357,23 @@ class Examiner:
         if found.count and not any("raises" in one.said for one in failed):
             held.insert(0, "no error on")
         return (*failed, *(Invariant(name=found.words, holds=True, said=result) for result in held)), slow
+
+    async def _on_resamples(self, state: GenerationState, mutation: MutationRun) -> Stability | None:
+        """Whether the conclusion that the plan names is stable; None if it names none."""
+        conclusion, redaction, limit = state.brief.plan.conclusion, state.redaction, self._new_limit()
+        if conclusion is None or conclusion.output not in {spec.name for spec in mutation.program.outputs}:
+            return None
+        shown = redaction.masked if redaction.shows_values else None
+
+        def job(worker: Worker) -> Stability:
+            side = SolutionWorker("the function", worker, mutation.program)
+            return stability(side, conclusion, {**mutation.others, **mutation.varied.tables}, limit, shown)
+
+        try:
+            with self._timed(DRAWN):
+                return await self._setup.session.work(job)
+        except Exception as error:  # odd data and values of untrusted code must not fail a verified function
+            return Stability(conclusion=conclusion, why=f"it cannot be tried ({type(error).__name__})")
 
     def _source(self, tables: Tables, mutation: MutationRun) -> str:
         """A small input as source; "" if it must not be shown, or is not small."""
