@@ -18,7 +18,7 @@ WIDTH, HEIGHT, LABEL = 320, 36, 90
 
 _BINS = 32
 _LABEL_CHARACTERS = 14
-_BLUE, _GREY = "#4c8bf5", "#8a8f98"  # can be read on a light and on a dark page
+_BLUE, _GREY, _RED = "#4c8bf5", "#8a8f98", "#d64545"  # can be read on a light and on a dark page
 
 
 def distribution(found: Stability) -> tuple[Block, ...]:
@@ -26,11 +26,14 @@ def distribution(found: Stability) -> tuple[Block, ...]:
     if found.numbers:
         rows = [("resamples", found.numbers, _BLUE), ("shuffled", found.shuffled_numbers, _GREY)]
         rows = [row for row in rows if row[1]]
-        ends = min(min(one) for _, one, _ in rows), max(max(one) for _, one, _ in rows)
+        own = _number(found.result)
+        every = [*own, *(number for _, numbers, _ in rows for number in numbers)]
+        ends = min(every), max(every)
         if not math.isfinite(ends[1] - ends[0]):
             return ()
         words = "; ".join(f"{name}: {min(one):.4g} to {max(one):.4g}" for name, one, _ in rows)
-        shapes, height = list(_histograms(rows, ends)), HEIGHT * len(rows) + 14
+        words += f"; the data: {own[0]:.4g}" if own else ""
+        shapes, height = list(_histograms(rows, ends, own)), HEIGHT * len(rows) + 14
     elif found.tallies:
         most = max(max(one.resampled, one.shuffled) for one in found.tallies) or 1
         words = "; ".join(
@@ -41,7 +44,7 @@ def distribution(found: Stability) -> tuple[Block, ...]:
             shape
             for place, one in enumerate(found.tallies)
             for shape in (
-                _text(LABEL - 4, 18 * place + 12, clipped(one.label, _LABEL_CHARACTERS), "end"),
+                _text(LABEL - 4, 18 * place + 12, _short(one.label), "end"),
                 _bar(18 * place + 2, one.resampled / most, _BLUE),
                 _bar(18 * place + 9, one.shuffled / most, _GREY),
             )
@@ -57,7 +60,19 @@ def distribution(found: Stability) -> tuple[Block, ...]:
     return (Drawing(element("img", alt=words, look="figure", src=source), words),)
 
 
-def _histograms(rows: Sequence[tuple[str, Sequence[float], str]], ends: tuple[float, float]) -> Iterator[str]:
+def _number(text: str) -> list[float]:
+    """The number that a text is, if it is one."""
+    try:
+        number = float(text)
+    except ValueError:
+        return []
+    return [number] if math.isfinite(number) else []
+
+
+def _histograms(
+    rows: Sequence[tuple[str, Sequence[float], str]], ends: tuple[float, float], own: Sequence[float]
+) -> Iterator[str]:
+    """A histogram for each row, a dashed line at 0, and a red one at the result on the data."""
     low, high = ends
     span = high - low
     width = (WIDTH - LABEL) / _BINS
@@ -73,11 +88,16 @@ def _histograms(rows: Sequence[tuple[str, Sequence[float], str]], ends: tuple[fl
         )
         yield f'<path fill="{colour}" d="{path}"/>'
         yield _text(LABEL - 4, bottom - 4, name, "end")
-    if low < 0 < high:
-        zero = LABEL + (WIDTH - LABEL) * -low / span
-        yield f'<path stroke="{_GREY}" stroke-dasharray="2 2" d="M{zero:.1f} 0V{HEIGHT * len(rows)}"/>'
+    marks = [(0.0, f'stroke="{_GREY}" stroke-dasharray="2 2"')] if low < 0 < high else []
+    for number, look in (*marks, *((one, f'stroke="{_RED}"') for one in own if span)):
+        place_of = LABEL + (WIDTH - LABEL) * (number - low) / span
+        yield f'<path {look} d="M{place_of:.1f} 0V{HEIGHT * len(rows)}"/>'
     yield _text(LABEL, HEIGHT * len(rows) + 11, f"{low:.4g}", "start")
     yield _text(WIDTH, HEIGHT * len(rows) + 11, f"{high:.4g}", "end")
+
+
+def _short(label: str) -> str:
+    return label if len(label) <= _LABEL_CHARACTERS else f"{label[: _LABEL_CHARACTERS - 1]}…"
 
 
 def _bar(top: int, share: float, colour: str) -> str:

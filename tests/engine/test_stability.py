@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Mapping
 from dataclasses import replace
@@ -23,7 +24,7 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.run.of_report import run_of, verified
 from autocoder_jupyter.sandbox.protocol import Program, Worker
 from autocoder_jupyter.settings.choices import EFFORTS
-from autocoder_jupyter.types import Conclusion, Evidence, InputSpec, OutputSpec, Stability, Strength
+from autocoder_jupyter.types import Conclusion, Evidence, InputSpec, LabelCount, OutputSpec, Stability, Strength
 from autocoder_jupyter.types.evidence import TIME_IS_UP
 from autocoder_jupyter.view.document import Drawing
 from tests.engine.concluding_functions import CASES, STABLE, Case, clustered, months, paired, trial
@@ -211,7 +212,13 @@ def test_a_picture_shows_both_distributions() -> None:
     assert not distribution(COIN.model_copy(update={"numbers": (), "shuffled_numbers": ()}))
     assert not distribution(COIN.model_copy(update={"numbers": (-1.7e308, 1.7e308)}))
     one = COIN.model_copy(update={"numbers": (2.0,), "shuffled_numbers": ()})
-    assert distribution(one)
+    for result in ("2.0", "nan", "1e999", "x"):  # a file may say anything
+        assert distribution(one.model_copy(update={"result": result}))
+    labels = (LabelCount(label="<b>", resampled=3), LabelCount(label="y" * 150, shuffled=2))
+    (drawing,) = distribution(one.model_copy(update={"numbers": (), "tallies": labels}))
+    assert isinstance(drawing, Drawing) and drawing.text.startswith("<b>: 3 of the resamples")
+    source = base64.b64decode(drawing.html.partition("base64,")[2].partition('"')[0]).decode()
+    assert "&lt;b&gt;" in source and "<b>" not in source
 
 
 HOSTILE: list[Mapping[str, Any]] = [
