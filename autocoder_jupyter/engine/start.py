@@ -169,12 +169,17 @@ def shared_then(record: Mapping[str, Any]) -> tuple[Share, frozenset[str], froze
     return level, _names(settings, "hide"), _names(settings, "mask")
 
 
+def less_shared(one: Share, other: Share) -> Share:
+    """The level of two at which less is shared."""
+    return min(one, other, key=_LEVELS.index)
+
+
 def no_more_than_then(config: C, record: Mapping[str, Any]) -> C:
     """The settings, with no more shared than when a version was made."""
     then, hidden, masked = shared_then(record)
     hide = (*config.hide, *sorted(hidden.difference(config.hide)))
     mask = (*config.mask, *sorted(masked.difference(config.mask)))
-    return replace(config, share=min(config.share, then, key=_LEVELS.index), hide=hide, mask=mask)
+    return replace(config, share=less_shared(config.share, then), hide=hide, mask=mask)
 
 
 def withheld_since(record: Mapping[str, Any], texts: Iterable[str], config: AgentConfig) -> str:

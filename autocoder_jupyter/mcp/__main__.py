@@ -1,0 +1,109 @@
+"""Serve verified functions to an agent that speaks MCP, over the standard input and output.
+
+    python -m autocoder_jupyter.mcp --folder ~/sales --share schema --max-cost 1
+    python -m autocoder_jupyter.mcp --server http://localhost:8888/ --notebook sales.ipynb
+
+Without a kernel it works on the files of the first folder and on the functions that were recorded there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, get_args
+
+from autocoder_jupyter.errors import AutocodeError, InvalidRequest
+from autocoder_jupyter.settings.choices import Share
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.mcp.link import Link
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve until the client closes the input. Returns 0, or 2 if an argument is not usable."""
+    options = _parser().parse_args(arguments)
+    try:
+        if importlib.util.find_spec("mcp") is None:
+            raise InvalidRequest("The package mcp is not installed.", hint='pip install "autocoder-jupyter[mcp]"')
+        serve(options)
+    except AutocodeError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
+
+
+def serve(options: argparse.Namespace) -> None:
+    from autocoder_jupyter.mcp.server import Budget, Tools, server_of
+
+    link, folders = _link(options), tuple(options.folder)
+    if not options.server:  # its folders may be on another machine
+        folders = tuple(str(Path(folder).expanduser().resolve()) for folder in folders)
+    if folders and not (options.kernel or options.server):
+        try:
+            os.chdir(folders[0])
+        except OSError as error:
+            raise InvalidRequest(f"--folder {options.folder[0]} cannot be used.", why=str(error.strerror)) from None
+    server_of(Tools(link, options.share, folders, Budget(options.max_cost))).run("stdio")
+
+
+def _link(options: argparse.Namespace) -> Link:
+    from autocoder_jupyter.mcp.link import FileLink, ProcessLink, ServerLink
+
+    if options.kernel:
+        return FileLink(options.kernel)
+    if options.server:
+        return ServerLink(options.server, options.notebook, os.environ.get(options.token, ""))
+    return ProcessLink()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m autocoder_jupyter.mcp", description=(__doc__ or "").partition("\n")[0]
+    )
+    place = parser.add_mutually_exclusive_group()
+    place.add_argument("--kernel", type=Path, metavar="FILE", help="the connection file of a running kernel")
+    place.add_argument("--server", metavar="URL", help="the address of a Jupyter server")
+    parser.add_argument(
+        "--notebook", default="", metavar="PATH", help="with --server: the notebook, if several are open"
+    )
+    parser.add_argument(
+        "--token",
+        default="JUPYTER_TOKEN",
+        metavar="VARIABLE",
+        help="with --server: the NAME of the variable with its token",
+    )
+    parser.add_argument(
+        "--folder",
+        action="append",
+        default=[],
+        help="a folder whose files the agent may name, and their subfolders; may be given more than once; by default "
+        "the current one",
+    )
+    parser.add_argument(
+        "--share",
+        choices=get_args(Share),
+        default="schema",
+        help="how much of the data the agent and the model may see; never more than the settings allow (schema)",
+    )
+    parser.add_argument(
+        "--max-cost",
+        type=_positive,
+        metavar="DOLLARS",
+        help="for all functions that the agent has made, until this server ends; without it, none can be made",
+    )
+    return parser
+
+
+def _positive(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise ValueError(text)
+    return value
+
+
+if __name__ == "__main__":
+    sys.exit(main())
