@@ -222,7 +222,7 @@ class Desk:
                 hint=f"verdict {name} says how it goes.",
             )
         values = self._inputs(result, inputs)
-        given = list({**result.original_samples, **values}.values())
+        given = [self._read(value, key) for key, value in {**result.original_samples, **values}.items()]
         shows = sight.shows(given) and all(kept.shown for kept in self.kept.values() if _holds(given, kept.value))
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")

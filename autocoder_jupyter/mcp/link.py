@@ -14,12 +14,15 @@ import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote, urlsplit
 
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.errors import AutocodeError, InvalidRequest
 from autocoder_jupyter.untrusted.visible import visible
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.magics.notebook import Notebook
 
 IDLE_SECONDS = 20.0
 """How long a busy kernel is waited for. After that nothing has been asked of it."""
@@ -44,10 +47,17 @@ class Link(Protocol):
 class ProcessLink:
     """A desk in this process, for the current folder."""
 
+    def __init__(self) -> None:
+        self._notebook: Notebook | None = None
+
     async def ask(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        return await background.call_blocking(lambda: self._told(asked))
+
+    def _told(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         from autocoder_jupyter.mcp.desk import of_folder, told
 
-        return await background.call_blocking(lambda: told(asked, of_folder, has_person=False))
+        self._notebook = here = self._notebook or of_folder()
+        return told(asked, lambda: here, has_person=False)
 
 
 class KernelLink(ABC):

@@ -19,7 +19,7 @@ from autocoder_jupyter.codec.plain import to_json
 from autocoder_jupyter.data.context import build_context
 from autocoder_jupyter.data.withheld import NOTHING_WITHHELD, WithheldColumns, shareable_tables
 from autocoder_jupyter.engine.start import less_shared, shared_then, withheld_since
-from autocoder_jupyter.errors import AutocodeError, ContractBroken, InvalidRequest, ModelError, SandboxError
+from autocoder_jupyter.errors import AutocodeError, ContractBroken, DataDrift, InvalidRequest, ModelError, SandboxError
 from autocoder_jupyter.kinds.values import Figure
 from autocoder_jupyter.mcp.answers import Counts, Output, Verdict
 from autocoder_jupyter.redaction.masking import Masker
@@ -49,6 +49,8 @@ WITHOUT_NUMBERS: Mapping[Subject, str] = {
 """What a question is about, without what it quotes."""
 
 KEPT = "kept by you"
+
+OTHER_COLUMNS = "The columns or dtypes of a table are not those with which the function was made."
 
 WITHHELD = "It may quote the data. The person sees it in the notebook."
 
@@ -156,7 +158,7 @@ class Sight:
             return AutocodeError(error.without_values)
         return AutocodeError(
             f"{result.name} cannot be called with these inputs.",
-            why=WITHHELD,
+            why=OTHER_COLUMNS if isinstance(error, DataDrift) else WITHHELD,
             hint=f"describe {result.name} says which inputs it takes.",
         )
 

@@ -1,0 +1,203 @@
+"""What an agent sees at each sharing level, of functions that were really made, and what it cannot replace."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from autocoder_jupyter import AutoCoderAgent, jobs
+from autocoder_jupyter.errors import AutocodeError, InvalidRequest
+from autocoder_jupyter.mcp.desk import Desk, of_folder, told
+from autocoder_jupyter.mcp.paths import NamedFolders
+from autocoder_jupyter.request import Share
+from tests.cases import each
+from tests.mcp.agent import CANARY, SALES, answer
+from tests.scripted_model import ScriptedModel
+
+pytestmark = pytest.mark.local_sandbox
+
+FRAME = pd.read_csv(StringIO(SALES))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with functions that the person has made with all rows shared."""
+    folder = tmp_path_factory.mktemp("project")
+    with ScriptedModel(answer) as model:
+        person = AutoCoderAgent(**model.settings, effort="quick", sandbox="local", max_iterations=1)
+        for name, words in (("total", "the total"), ("wide", "as columns"), ("renamed", "renamed")):
+            result = person.generate(
+                f"Compute {words}.", samples={"sales": FRAME}, name=name, journal_root=folder / ".autocode"
+            )
+            assert result.success, result.error
+    return folder
+
+
+@pytest.fixture
+def desk_at(made: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A desk of a notebook with the frame `sales`, at a sharing level."""
+    monkeypatch.chdir(made)
+
+    def desk(share: Share, /, **settings: str) -> Desk:
+        for name in [name for name in os.environ if name.startswith("AUTOCODE_")]:
+            monkeypatch.delenv(name)
+        for name, value in settings.items():
+            monkeypatch.setenv(f"AUTOCODE_{name.upper()}", value)
+        notebook = of_folder()
+        notebook.namespace["sales"] = FRAME
+        return Desk(notebook, NamedFolders.of([]), share, has_person=True)
+
+    yield desk
+
+
+def ask(desk: Desk, tool: str, **arguments: Any) -> Any:
+    return desk.answer(tool, arguments).model_dump(mode="json")
+
+
+def output(desk: Desk, name: str, **inputs: str) -> Any:
+    return ask(desk, "call", name=name, inputs=inputs or {"sales": "sales"})["outputs"][0]
+
+
+def test_rows_are_shown_where_rows_are_shared(desk_at: Any) -> None:
+    desk = desk_at("rows")
+    assert output(desk, "total")["value"] == 30
+    table = output(desk, "renamed")
+    assert table["value"]["data"] == [[10, f"{CANARY} 1", 7001], [20, f"{CANARY} 2", 7002]]
+    assert CANARY in ask(desk, "describe", name="sales")["text"]
+    assert 'sales["amount"].sum()' in ask(desk, "describe", name="total")["code"]
+
+
+def test_a_missing_input_is_named(desk_at: Any) -> None:
+    with pytest.raises(InvalidRequest, match=r"total needs sales \(DataFrame\)") as told:
+        ask(desk_at("rows"), "call", name="total", inputs={})
+    assert "name of a frame or the path of a file" in told.value.hint
+
+
+@each("share", ["stats", "schema"])
+def test_below_that_nothing_of_the_rows_is_told_nor_the_words_of_what_was_made_with_them(
+    desk_at: Any, share: Share
+) -> None:
+    desk = desk_at(share)
+    answers = [
+        *(output(desk, name) for name in ("total", "renamed", "wide")),
+        *(ask(desk, "describe", name=name) for name in ("sales", "total", "total_1", "renamed_1", "wide_1")),
+        *(ask(desk, "verdict", name=name) for name in ("total", "wide")),
+        ask(desk, "list"),
+    ]
+    assert [one for one in answers if CANARY in json.dumps(one)] == []
+    assert ("7001" in json.dumps(answers)) == (share == "stats"), "the extremes of a frame are statistics"
+    told = ask(desk, "describe", name="total")
+    assert (told["code"], told["text"]) == ("", "total(sales: pandas.DataFrame) -> int")
+    assert "made with --share rows" in told["withheld"]
+    assert ask(desk, "verdict", name="total")["headline"].startswith("Ready")
+
+
+def test_the_settings_of_the_notebook_share_less_than_the_command_line_and_never_more(desk_at: Any) -> None:
+    desk = desk_at("rows", share="schema")
+    assert ask(desk, "list")["share"] == "schema"
+    assert output(desk, "total")["value"] is None
+
+
+@each("setting", ["hide", "mask"])
+def test_a_withheld_column_is_not_seen_under_another_name(desk_at: Any, setting: str) -> None:
+    desk = desk_at("rows", **{setting: "salary"})
+    seen = [output(desk, "renamed"), output(desk, "total"), ask(desk, "describe", name="renamed_1")]
+    assert seen[0]["column_count"] == 3 and seen[0]["value"] is None
+    seen += [ask(desk, "describe", name="sales"), ask(desk, "list"), ask(desk, "verdict", name="renamed")]
+    text = json.dumps(seen)
+    assert "7001" not in text and "7002" not in text
+    assert ("salary" in text) == (setting == "mask")
+
+
+def test_what_was_computed_from_it_is_no_data_of_a_request(desk_at: Any) -> None:
+    desk = desk_at("rows", hide="salary")
+    output(desk, "renamed")
+    with pytest.raises(InvalidRequest, match="renamed_1 cannot be the data of a request"):
+        ask(desk, "make", name="more", request="Compute the rows.", data={"sales": "renamed_1"}, max_cost=1.0)
+
+
+def test_a_request_that_names_a_hidden_column_ends_before_a_model_is_asked(desk_at: Any) -> None:
+    with ScriptedModel() as model:
+        desk = desk_at(
+            "rows",
+            hide="salary",
+            api_base=model.url,
+            model="openai/gpt-4.1-mini",
+            sandbox="local",
+            second_opinion="off",
+        )
+        ask(desk, "make", name="sums", request="The sum of salary.", data={"sales": "sales"}, max_cost=1.0)
+        jobs.current("sums").result._pending.wait(60)  # type: ignore[union-attr]
+        verdict = ask(desk, "verdict", name="sums")
+        assert verdict["state"] == "failed" and "salary is to be hidden, but the request names it" in verdict["error"]
+        assert model.requests == []
+    jobs.registry.forget("sums")
+
+
+@each("name", ["sales", "total", "print", "_x", "class", "a b", "x" * 3 + "\u202e"])
+def test_no_name_of_the_person_is_replaced(desk_at: Any, name: str) -> None:
+    desk = desk_at("rows")
+    with pytest.raises(InvalidRequest, match=r"is there already|cannot be the name"):
+        ask(desk, "make", name=name, request="Compute the total.", data={"sales": "sales"}, max_cost=1.0)
+    assert desk.notebook.namespace["sales"] is FRAME
+
+
+def test_a_result_gets_a_name_and_a_file_that_nobody_has(desk_at: Any, made: Path) -> None:
+    desk = desk_at("rows")
+    desk.notebook.namespace["renamed_1"] = "mine"
+    place = made / ".autocode" / "renamed" / "outputs"
+    place.mkdir(exist_ok=True)
+    (place / "renamed_2.parquet").write_text("mine")
+    alone = Desk(desk.notebook, desk.folders, "rows", has_person=False)
+    found = output(alone, "renamed")
+    assert (found["name"], Path(found["file"]).name) == ("renamed_2", "renamed_2-2.parquet")
+    assert desk.notebook.namespace["renamed_1"] == "mine" and (place / "renamed_2.parquet").read_text() == "mine"
+
+
+def test_values_of_secrets_are_removed_from_what_is_shown(desk_at: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from autocoder_jupyter.mcp import shown
+
+    monkeypatch.setattr(shown, "secret_values", lambda secrets: {"TOKEN": f"{CANARY} 1"})
+    assert output(desk_at("rows"), "renamed")["value"]["data"][0][1] == "<TOKEN>"
+
+
+def test_a_defect_of_ours_tells_its_kind_and_no_message(desk_at: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = desk_at("schema")
+
+    def fails(self: Desk, tool: str, arguments: Mapping[str, Any]) -> Any:
+        raise KeyError(CANARY)
+
+    monkeypatch.setattr(Desk, "answer", fails)
+    asked = {"session": "s", "folders": [], "share": "schema", "tool": "list", "arguments": {}}
+    found = told(asked, lambda: desk.notebook, has_person=False)
+    assert "KeyError" in found["error"] and CANARY not in found["error"]
+
+
+@each(
+    ("data", "what"),
+    [
+        ({"sales": "nothing"}, "There is no table 'nothing'"),
+        ({"a b": "sales"}, "'a b' cannot be the name of an input"),
+        ({"sales": "../x.csv"}, "cannot be used"),
+    ],
+)
+def test_wrong_data_of_a_request_are_refused(desk_at: Any, data: dict[str, str], what: str) -> None:
+    with pytest.raises(AutocodeError, match=what):
+        ask(desk_at("rows"), "make", name="other", request="Compute the total.", data=data, max_cost=1.0)
+
+
+def test_a_large_table_is_not_read_unless_it_is_parquet(tmp_path: Path) -> None:
+    with (tmp_path / "large.csv").open("wb") as file:
+        file.truncate(2**28 + 1)
+    folders = NamedFolders.of([str(tmp_path)])
+    with pytest.raises(InvalidRequest, match=r"large.csv has more than 256 MiB"):
+        folders.table("large.csv")
+    (tmp_path / "large.csv").rename(tmp_path / "large.parquet")
+    assert folders.table("large.parquet").name == "large.parquet"
