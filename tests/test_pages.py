@@ -18,6 +18,7 @@ from autocoder_jupyter import CodeGenEvalResult
 from autocoder_jupyter.magics.command import parse_cell, read_arguments, split_words
 from autocoder_jupyter.magics.line import SUBCOMMANDS
 from autocoder_jupyter.magics.options import OPTIONS
+from autocoder_jupyter.mcp.__main__ import options as server_options
 from autocoder_jupyter.run.of_report import NOT_FULLY_CHECKED, READY, WITH_QUESTION
 from autocoder_jupyter.run.record import HEADLINES
 from tests.cases import each as each_case
@@ -94,7 +95,8 @@ def test_a_line_has_a_subcommand_and_its_words(line: str) -> None:
 @each_case("flag", found(r"^(--?[a-z][\w-]*)", on=[*how_to(), "README.md", "success.md"]))
 def test_an_option_exists(flag: str) -> None:
     of_lines = {flag for command in SUBCOMMANDS.values() for option in command.options for flag in option.flags}
-    assert flag in of_lines | {flag for option in OPTIONS for flag in option.flags}
+    of_server = server_options().format_help().split()
+    assert flag in of_lines | {*of_server} | {flag for option in OPTIONS for flag in option.flags}
 
 
 @each_case("name", found(r"\bgrowth\.(?!py\b|d\b)(\w+)"))

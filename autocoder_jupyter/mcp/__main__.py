@@ -1,9 +1,10 @@
 """Serve verified functions to an agent that speaks MCP, over the standard input and output.
 
-    python -m autocoder_jupyter.mcp --folder ~/sales --share schema --max-cost 1
-    python -m autocoder_jupyter.mcp --server http://localhost:8888/ --notebook sales.ipynb
+    python -P -m autocoder_jupyter.mcp --folder ~/sales --share schema --max-cost 1
+    python -P -m autocoder_jupyter.mcp --server http://localhost:8888/ --notebook sales.ipynb
 
-Without a kernel it works on the files of the first folder and on the functions that were recorded there.
+Without a kernel it works on the files of the first folder and on the functions that were recorded there. Python's -P
+keeps it from importing files of the current folder.
 """
 
 from __future__ import annotations
@@ -25,42 +26,44 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve until the client closes the input. Returns 0, or 2 if an argument is not usable."""
-    options = _parser().parse_args(arguments)
+    given = options().parse_args(arguments)
+    if not sys.flags.safe_path and sys.path[:1] == [str(Path.cwd())]:  # a file there must not stand for a package
+        del sys.path[0]
     try:
         if importlib.util.find_spec("mcp") is None:
             raise InvalidRequest("The package mcp is not installed.", hint='pip install "autocoder-jupyter[mcp]"')
-        serve(options)
+        serve(given)
     except AutocodeError as error:
         print(error, file=sys.stderr)
         return 2
     return 0
 
 
-def serve(options: argparse.Namespace) -> None:
-    from autocoder_jupyter.mcp.server import Budget, Tools, server_of
+def serve(given: argparse.Namespace) -> None:
+    from autocoder_jupyter.mcp.server import SessionBudget, Tools, server_of
 
-    link, folders = _link(options), tuple(options.folder)
-    if not options.server:  # its folders may be on another machine
+    link, folders = _link(given), tuple(given.folder)
+    if not given.server:  # its folders may be on another machine
         folders = tuple(str(Path(folder).expanduser().resolve()) for folder in folders)
-    if folders and not (options.kernel or options.server):
+    if folders and not (given.kernel or given.server):
         try:
             os.chdir(folders[0])
         except OSError as error:
-            raise InvalidRequest(f"--folder {options.folder[0]} cannot be used.", why=str(error.strerror)) from None
-    server_of(Tools(link, options.share, folders, Budget(options.max_cost))).run("stdio")
+            raise InvalidRequest(f"--folder {given.folder[0]} cannot be used.", why=str(error.strerror)) from None
+    server_of(Tools(link, given.share, folders, SessionBudget(given.max_cost))).run("stdio")
 
 
-def _link(options: argparse.Namespace) -> Link:
+def _link(given: argparse.Namespace) -> Link:
     from autocoder_jupyter.mcp.link import FileLink, ProcessLink, ServerLink
 
-    if options.kernel:
-        return FileLink(options.kernel)
-    if options.server:
-        return ServerLink(options.server, options.notebook, os.environ.get(options.token, ""))
+    if given.kernel:
+        return FileLink(given.kernel)
+    if given.server:
+        return ServerLink(given.server, given.notebook, os.environ.get(given.token, ""))
     return ProcessLink()
 
 
-def _parser() -> argparse.ArgumentParser:
+def options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m autocoder_jupyter.mcp", description=(__doc__ or "").partition("\n")[0]
     )

@@ -13,7 +13,7 @@ class NamedFunction(BaseModel):
     name: str
     signature: str
     headline: str = Field(description="The verdict, with the words of its card")
-    does: str = Field("", description="What it does; empty if --share does not allow to say it")
+    does: str = Field(default="", description="What it does; empty if --share does not allow to say it")
 
 
 class NamedTable(BaseModel):
@@ -22,7 +22,7 @@ class NamedTable(BaseModel):
     name: str = Field(description="The name of the frame, or the path of the file")
     rows: int | None = None
     columns: int | None = None
-    size: int | None = Field(None, description="Bytes of a file")
+    size: int | None = Field(default=None, description="Bytes of a file")
 
 
 class Listing(BaseModel):
@@ -32,7 +32,7 @@ class Listing(BaseModel):
     functions: list[NamedFunction]
     frames: list[NamedTable]
     files: list[NamedTable]
-    budget: float | None = Field(None, description="US dollars that are left for make; null if nothing may be made")
+    budget: float | None = Field(default=None, description="US dollars left for make; null if nothing may be made")
 
 
 class Description(BaseModel):
@@ -41,8 +41,8 @@ class Description(BaseModel):
     name: str
     kind: str
     text: str = Field(description="A function's signature and documentation; or the description of a table")
-    code: str = Field("", description="The source of a function; empty if --share does not allow to show it")
-    withheld: str = Field("", description="Why something is not shown")
+    code: str = Field(default="", description="The source of a function; empty if --share does not allow to show it")
+    withheld: str = Field(default="", description="Why something is not shown")
 
 
 class Output(BaseModel):
@@ -50,16 +50,16 @@ class Output(BaseModel):
 
     output: str
     kind: str
-    name: str = Field("", description="Its name in the kernel, or in this session: an input of later calls")
-    file: str = Field("", description="The file that has it")
+    name: str = Field(default="", description="Its name in the kernel, or in this session: an input of later calls")
+    file: str = Field(default="", description="The file that has it")
     rows: int | None = None
     columns: list[str] = Field(default_factory=list, description="Names of columns that may be shown")
     column_count: int | None = None
-    value: Any = Field(None, description="A value, or the first rows; null if --share does not allow to show it")
-    withheld: str = Field("", description="Why something is not shown")
+    value: Any = Field(default=None, description="A value, or the first rows; null if they may not be shown")
+    withheld: str = Field(default="", description="Why something is not shown")
 
 
-class Answer(BaseModel):
+class CallAnswer(BaseModel):
     """The outputs of a call."""
 
     function: str
@@ -78,19 +78,19 @@ class Counts(BaseModel):
     second_opinion: str = "none"
 
 
-class Verdict(BaseModel):
+class FunctionVerdict(BaseModel):
     """How far a function was verified, or how its making goes."""
 
     name: str
     state: str
     headline: str = Field(description="In the words of the card, such as: Ready, not fully checked")
-    doing: str = Field("", description="What it does now, while it is made")
+    doing: str = Field(default="", description="What it does now, while it is made")
     done: bool
-    verified: str = Field("", description="`verified` or `verified in part`")
+    verified: str = Field(default="", description="`verified` or `verified in part`")
     rests_on: list[str] = Field(default_factory=list, description="What speaks for it")
     questions: list[str] = Field(default_factory=list, description="What only the person can decide")
     unchecked: list[str] = Field(default_factory=list, description="What was not checked, or shows little")
     evidence: Counts = Counts()
-    waiting_for: str = Field("", description="What the person must do. No tool can do it.")
+    waiting_for: str = Field(default="", description="What the person must do. No tool can do it.")
     error: str = ""
-    cost: float | None = Field(0.0, description="US dollars spent on it; null if the price is unknown")
+    cost: float | None = Field(default=0.0, description="US dollars spent on it; null if the price is unknown")

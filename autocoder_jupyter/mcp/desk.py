@@ -20,7 +20,7 @@ from pydantic import BaseModel
 
 from autocoder_jupyter.agent.agent import load, loadable
 from autocoder_jupyter.agent.arguments import build_request
-from autocoder_jupyter.agent.rules import usable_rules, with_rules
+from autocoder_jupyter.agent.rules import rule_files, usable_rules, with_rules
 from autocoder_jupyter.calls.outputs import field_names
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.data.capture import converted
@@ -35,7 +35,15 @@ from autocoder_jupyter.magics.cell import launch
 from autocoder_jupyter.magics.notebook import Notebook, is_result
 from autocoder_jupyter.magics.references import kind_of
 from autocoder_jupyter.magics.settings import Autocode, suggestion
-from autocoder_jupyter.mcp.answers import Answer, Description, Listing, NamedFunction, NamedTable, Output, Verdict
+from autocoder_jupyter.mcp.answers import (
+    CallAnswer,
+    Description,
+    FunctionVerdict,
+    Listing,
+    NamedFunction,
+    NamedTable,
+    Output,
+)
 from autocoder_jupyter.mcp.paths import NamedFolders
 from autocoder_jupyter.mcp.shown import Sight
 from autocoder_jupyter.redaction.logs import redacting_logger
@@ -53,6 +61,8 @@ from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.visible import visible
 
 _log = redacting_logger(__name__)
+
+TRUST = "waiting for the person: agreement to settings or house rules of the folder (%autocode trust)."
 
 LONGEST_REQUEST = 20_000
 
@@ -212,7 +222,7 @@ class Desk:
 
     # Calls
 
-    def call(self, name: str, inputs: Mapping[str, Any]) -> Answer:
+    def call(self, name: str, inputs: Mapping[str, Any]) -> CallAnswer:
         sight, result = self._sight, self._function(name)
         run = _run_of(result, self.made.get(name))
         if not result.can_be_called:
@@ -237,7 +247,7 @@ class Desk:
             output = sight.output(result, spec, value, given, shows=shows)
             outputs.append(self._keep(name if len(specs) == 1 else f"{name}_{field_name}", value, output, shows, name))
         notes = [Masker().mask(str(warning.message)) for warning in caught] if shows else []
-        return Answer(function=name, headline=headline(run), outputs=outputs, notes=notes)
+        return CallAnswer(function=name, headline=headline(run), outputs=outputs, notes=notes)
 
     def _inputs(self, result: CodeGenEvalResult, inputs: Mapping[str, Any]) -> dict[str, Any]:
         specs = {spec.name: spec for spec in result.declared_inputs}
@@ -300,10 +310,11 @@ class Desk:
 
     # Requests
 
-    def make(self, name: str, request: str, data: Mapping[str, str], max_cost: float) -> Verdict:
+    def make(self, name: str, request: str, data: Mapping[str, str], max_cost: float) -> FunctionVerdict:
         self._require_new(name)
         if not request.strip() or len(request) > LONGEST_REQUEST:
             raise InvalidRequest(f"A request is a text of at most {LONGEST_REQUEST:,} characters.")
+        settings = self.notebook.settings()
         config = self._sight.config
         samples = {}
         for key, text in data.items():
@@ -331,7 +342,10 @@ class Desk:
         job = self.notebook.jobs.current(name)
         assert isinstance(job, GenerationJob)
         self.made[name] = job
-        return self.verdict(name)
+        verdict = self.verdict(name)
+        if settings.waiting or any(not file.may_be_used(locked=config.locked) for file in rule_files(root.parent)):
+            verdict.waiting_for = verdict.waiting_for or TRUST
+        return verdict
 
     def _require_new(self, name: str) -> None:
         if not is_input_name(name) or name[0] == "_" or hasattr(builtins, name):
@@ -345,7 +359,7 @@ class Desk:
                 hint="Call it, or choose another name.",
             )
 
-    def verdict(self, name: str) -> Verdict:
+    def verdict(self, name: str) -> FunctionVerdict:
         job = self.made.get(name)
         if job is not None and not self.has_person and job.pending_approval is not None:
             job.decline()  # as in a run without a user

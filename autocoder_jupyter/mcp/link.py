@@ -36,6 +36,10 @@ MOST_BYTES = 2**24
 _ASK = "__import__('autocoder_jupyter.mcp.desk', fromlist=['answer']).answer({text})"
 
 
+class Unanswered(InvalidRequest):
+    """Something was asked of a kernel, and it is not known what became of that."""
+
+
 class Link(Protocol):
     """The way to a desk."""
 
@@ -82,7 +86,8 @@ class KernelLink(ABC):
         """Ask when the kernel is idle. What was sent is waited for, however long it takes, while the kernel lives.
 
         Raises:
-            InvalidRequest: the kernel is busy, has ended, or has no such package.
+            InvalidRequest: the kernel is busy, or cannot be reached.
+            Unanswered: it ended meanwhile, or has no such package.
         """
         async with self._turn:
             if await self._reply_to(await self._send("kernel_info_request", {}), IDLE_SECONDS) is None:
@@ -99,10 +104,13 @@ class KernelLink(ABC):
                 "allow_stdin": True,  # so that the notebook knows that somebody can be asked there
                 "stop_on_error": False,
             }
-            reply = await self._reply_to(await self._send("execute_request", content), None)
-            while reply is not None and reply.get("status") == "aborted":  # it waited behind a cell that failed
+            try:
                 reply = await self._reply_to(await self._send("execute_request", content), None)
-            return _answer_in(reply)
+                while reply is not None and reply.get("status") == "aborted":  # it waited behind a cell that failed
+                    reply = await self._reply_to(await self._send("execute_request", content), None)
+                return _answer_in(reply)
+            except InvalidRequest as error:
+                raise Unanswered(error.what, why=error.why, hint=error.hint) from None
 
     async def _reply_to(self, identity: str, seconds: float | None) -> Mapping[str, Any] | None:
         """The content of the reply to a message; None if it did not come in this time.

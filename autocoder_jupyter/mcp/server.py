@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,11 +16,12 @@ from mcp.types import ToolAnnotations
 from pydantic import Field
 
 from autocoder_jupyter.errors import AutocodeError, InvalidRequest
-from autocoder_jupyter.mcp.answers import Answer, Description, Listing, Verdict
-from autocoder_jupyter.mcp.link import Link
+from autocoder_jupyter.mcp.answers import CallAnswer, Description, FunctionVerdict, Listing
+from autocoder_jupyter.mcp.link import Link, Unanswered
 from autocoder_jupyter.request import Share
 from autocoder_jupyter.version import VERSION
 
+MOST_CHARACTERS = 2**20
 POLL_SECONDS = 1.0
 LONGEST_WAIT = 50.0
 """Clients often give a call up after a minute."""
@@ -37,7 +39,7 @@ _ADDS = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world
 
 
 @dataclass
-class Budget:
+class SessionBudget:
     """What may be spent on what this server makes, in US dollars.
 
     Args:
@@ -48,7 +50,7 @@ class Budget:
     left: float | None
     making: str = ""
 
-    def settle(self, verdict: Verdict) -> None:
+    def settle(self, verdict: FunctionVerdict) -> None:
         """Count the cost of a function that is done. An unknown cost is all that it could be."""
         if self.left is not None and verdict.name == self.making and verdict.done:
             self.left = max(0.0, self.left - verdict.cost) if verdict.cost is not None else 0.0
@@ -57,6 +59,10 @@ class Budget:
     def lose(self) -> None:
         """Count everything that is left, because nobody knows what was spent."""
         self.left, self.making = 0.0, ""
+
+
+class _Lost(ToolError):
+    """It is not known what became of a request."""
 
 
 @dataclass
@@ -71,7 +77,7 @@ class Tools:
     link: Link
     share: Share
     folders: tuple[str, ...]
-    budget: Budget
+    budget: SessionBudget
     session: str = field(default_factory=lambda: secrets.token_hex(8))
     making: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -88,8 +94,16 @@ class Tools:
             "tool": tool,
             "arguments": arguments,
         }
+        if len(json.dumps(asked)) > MOST_CHARACTERS:
+            raise _told(
+                f"A request has at most {MOST_CHARACTERS:,} characters.",
+                why="Data are passed by name, not as values.",
+                hint="Give the name of a frame or the path of a file.",
+            )
         try:
             told = await self.link.ask(asked)
+        except Unanswered as error:
+            raise _Lost(str(error)) from None
         except AutocodeError as error:
             raise ToolError(str(error)) from None
         if "error" in told:
@@ -97,25 +111,25 @@ class Tools:
         found: Mapping[str, Any] = told["ok"]
         return found
 
-    async def verdict(self, name: str) -> Verdict:
-        verdict = Verdict.model_validate(await self.ask("verdict", name=name))
+    async def verdict(self, name: str) -> FunctionVerdict:
+        verdict = FunctionVerdict.model_validate(await self.ask("verdict", name=name))
         self.budget.settle(verdict)
         return verdict
 
-    async def make(self, name: str, request: str, data: Mapping[str, str]) -> Verdict:
+    async def make(self, name: str, request: str, data: Mapping[str, str]) -> FunctionVerdict:
         async with self.making:
             await self._require_budget()
             left = self.budget.left
             self.budget.making = name
             try:
                 found = await self.ask("make", name=name, request=request, data=data, max_cost=left)
-            except ToolError:  # nothing was started
-                self.budget.making = ""
+            except BaseException as error:  # after a cancel, too, it may have been started
+                if isinstance(error, ToolError) and not isinstance(error, _Lost):
+                    self.budget.making = ""
+                else:
+                    self.budget.lose()
                 raise
-            except BaseException:  # a cancel: it may have been started
-                self.budget.lose()
-                raise
-            verdict = Verdict.model_validate(found)
+            verdict = FunctionVerdict.model_validate(found)
             self.budget.settle(verdict)
             return verdict
 
@@ -174,9 +188,9 @@ def server_of(tools: Tools) -> MCPServer:
             dict[str, Any],
             Field(description="Values by input: for a table the name of a frame or the path of a file, else JSON"),
         ],
-    ) -> Answer:
+    ) -> CallAnswer:
         """Call a function in its sandbox. Its outputs get new names; rows are shown only if the person shares them."""
-        return Answer.model_validate(await tools.ask("call", name=name, inputs=inputs))
+        return CallAnswer.model_validate(await tools.ask("call", name=name, inputs=inputs))
 
     @server.tool(annotations=ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=True))
     async def make(
@@ -185,7 +199,7 @@ def server_of(tools: Tools) -> MCPServer:
         data: Annotated[
             dict[str, str], Field(description="Its tables: the name of a frame or the path of a file, by input")
         ],
-    ) -> Verdict:
+    ) -> FunctionVerdict:
         """Have a function written by the person's model, and tested on the data in a sandbox. Returns at once."""
         return await tools.make(name, request, data)
 
@@ -194,7 +208,7 @@ def server_of(tools: Tools) -> MCPServer:
         name: FunctionName,
         ctx: Context,
         wait_seconds: Annotated[float, Field(ge=0, le=LONGEST_WAIT, description="How long to wait for the end")] = 0.0,
-    ) -> Verdict:
+    ) -> FunctionVerdict:
         """How far a function was verified, and what speaks for and against it. With progress, while it is made."""
         end = asyncio.get_running_loop().time() + wait_seconds
         found, step, doing = await tools.verdict(name), 0, ""

@@ -21,7 +21,7 @@ from autocoder_jupyter.data.withheld import NOTHING_WITHHELD, WithheldColumns, s
 from autocoder_jupyter.engine.start import less_shared, shared_then, withheld_since
 from autocoder_jupyter.errors import AutocodeError, ContractBroken, DataDrift, InvalidRequest, ModelError, SandboxError
 from autocoder_jupyter.kinds.values import Figure
-from autocoder_jupyter.mcp.answers import Counts, Output, Verdict
+from autocoder_jupyter.mcp.answers import Counts, FunctionVerdict, Output
 from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.redaction.messages import Redaction, hidden_values
 from autocoder_jupyter.request import AgentConfig, Share, secret_values
@@ -52,7 +52,7 @@ KEPT = "kept by you"
 
 OTHER_COLUMNS = "The columns or dtypes of a table are not those with which the function was made."
 
-WITHHELD = "It may quote the data. The person sees it in the notebook."
+WITHHELD = "The reason may quote the data, so only the person can see it."
 
 
 @dataclass(frozen=True)
@@ -108,14 +108,14 @@ class Sight:
         withholds = self.config.hide or self.config.mask or hidden or masked
         return self.share == "rows" and not withholds and not self.withheld_of(result)
 
-    def verdict(self, result: CodeGenEvalResult, run: FunctionRun, *, waiting_for: str) -> Verdict:
+    def verdict(self, result: CodeGenEvalResult, run: FunctionRun, *, waiting_for: str) -> FunctionVerdict:
         """The verdict on a function, with the words of its card; of one that is being made, how that goes."""
         quotes = run.finished and self.quotes(result)
         found = verified_run(run) if run.is_ready else None
         questions = found.questions if found is not None else ()
         words = [Masker().mask(one.words) if quotes else WITHOUT_NUMBERS[one.about] for one in questions]
         rests_on = found.rests_on if found is not None else ()
-        return Verdict(
+        return FunctionVerdict(
             name=result.name,
             state=result.state,
             headline=headline(run),
@@ -151,7 +151,7 @@ class Sight:
             error.what, error.why, error.hint = map(Masker().mask, (error.what, error.why, error.hint))
             return error
         if isinstance(error, SandboxError):
-            names = (spec.name for spec in (*result.declared_inputs, *result.declared_outputs))
+            names = [spec.name for spec in result.declared_inputs] + [spec.name for spec in result.declared_outputs]
             code = "" if self.withheld_of(result) else result.code
             return AutocodeError(Redaction.over("schema", code, names).error(error))
         if isinstance(error, ContractBroken):

@@ -20,6 +20,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("project")
     (folder / "pyproject.toml").write_text("")
     (folder / "sales.csv").write_text(SALES)
+    for name in ("mcp", "pandas", "pydantic"):
+        (folder / f"{name}.py").write_text("raise SystemExit('a file of the folder was imported')")
     (folder / ".env").write_text("TOKEN=hidden")
     outside = tmp_path_factory.mktemp("outside") / "secret.csv"
     outside.write_text(SALES)
