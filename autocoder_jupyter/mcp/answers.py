@@ -59,7 +59,7 @@ class Output(BaseModel):
     withheld: str = Field(default="", description="Why something is not shown")
 
 
-class CallAnswer(BaseModel):
+class CallOutputs(BaseModel):
     """The outputs of a call."""
 
     function: str

@@ -36,7 +36,7 @@ from autocoder_jupyter.magics.notebook import Notebook, is_result
 from autocoder_jupyter.magics.references import kind_of
 from autocoder_jupyter.magics.settings import Autocode, suggestion
 from autocoder_jupyter.mcp.answers import (
-    CallAnswer,
+    CallOutputs,
     Description,
     FunctionVerdict,
     Listing,
@@ -177,7 +177,7 @@ class Desk:
         told = result.can_be_called and not sight.withheld_of(result)
         return NamedFunction(
             name=result.name,
-            signature=str(result.interface.signature()),
+            signature=_signature(result, told=told),
             headline=headline(_run_of(result, self.made.get(result.name))),
             does=result.interface.description.partition("\n")[0] if told else "",
         )
@@ -194,10 +194,10 @@ class Desk:
         return Description(name=name, kind=type(value).__name__, text=sight.table(_plain_name(name), value))
 
     def _described(self, sight: Sight, result: CodeGenEvalResult) -> Description:
-        interface = result.interface
-        signature = f"{result.name}{interface.signature()}"
         withheld = sight.withheld_of(result) if result.can_be_called else "it is not finished"
-        text = signature if withheld else f"{signature}\n\n{interface.documentation()}"
+        text = f"{result.name}{_signature(result, told=not withheld)}"
+        if not withheld:
+            text += f"\n\n{result.interface.documentation()}"
         return Description(
             name=result.name,
             kind="function",
@@ -222,7 +222,7 @@ class Desk:
 
     # Calls
 
-    def call(self, name: str, inputs: Mapping[str, Any]) -> CallAnswer:
+    def call(self, name: str, inputs: Mapping[str, Any]) -> CallOutputs:
         sight, result = self._sight, self._function(name)
         run = _run_of(result, self.made.get(name))
         if not result.can_be_called:
@@ -247,7 +247,7 @@ class Desk:
             output = sight.output(result, spec, value, given, shows=shows)
             outputs.append(self._keep(name if len(specs) == 1 else f"{name}_{field_name}", value, output, shows, name))
         notes = [Masker().mask(str(warning.message)) for warning in caught] if shows else []
-        return CallAnswer(function=name, headline=headline(run), outputs=outputs, notes=notes)
+        return CallOutputs(function=name, headline=headline(run), outputs=outputs, notes=notes)
 
     def _inputs(self, result: CodeGenEvalResult, inputs: Mapping[str, Any]) -> dict[str, Any]:
         specs = {spec.name: spec for spec in result.declared_inputs}
@@ -383,6 +383,15 @@ class Desk:
         elif open_questions(run):
             asked = f"an answer to the questions, {reply}. It can be called meanwhile"
         return f"waiting for the person: {asked}." if asked else ""
+
+
+def _signature(result: CodeGenEvalResult, *, told: bool) -> str:
+    """The signature; if its words are not told, without defaults, which the model may have taken from the data."""
+    if told:
+        return str(result.interface.signature())
+    inputs = (f"{spec.name}: {spec.written_type}" for spec in result.interface.inputs)
+    outputs = ", ".join(spec.written_type for spec in result.interface.outputs)
+    return f"({', '.join(inputs)}){f' -> {outputs}' if outputs else ''}"
 
 
 def _run_of(result: CodeGenEvalResult, job: GenerationJob | None) -> FunctionRun:

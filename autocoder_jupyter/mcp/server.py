@@ -16,7 +16,7 @@ from mcp.types import ToolAnnotations
 from pydantic import Field
 
 from autocoder_jupyter.errors import AutocodeError, InvalidRequest
-from autocoder_jupyter.mcp.answers import CallAnswer, Description, FunctionVerdict, Listing
+from autocoder_jupyter.mcp.answers import CallOutputs, Description, FunctionVerdict, Listing
 from autocoder_jupyter.mcp.link import Link, Unanswered
 from autocoder_jupyter.request import Share
 from autocoder_jupyter.version import VERSION
@@ -188,9 +188,9 @@ def server_of(tools: Tools) -> MCPServer:
             dict[str, Any],
             Field(description="Values by input: for a table the name of a frame or the path of a file, else JSON"),
         ],
-    ) -> CallAnswer:
+    ) -> CallOutputs:
         """Call a function in its sandbox. Its outputs get new names; rows are shown only if the person shares them."""
-        return CallAnswer.model_validate(await tools.ask("call", name=name, inputs=inputs))
+        return CallOutputs.model_validate(await tools.ask("call", name=name, inputs=inputs))
 
     @server.tool(annotations=ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=True))
     async def make(

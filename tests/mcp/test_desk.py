@@ -94,7 +94,7 @@ def test_below_that_nothing_of_the_rows_is_told_nor_the_words_of_what_was_made_w
     assert [one for one in answers if CANARY in json.dumps(one)] == []
     assert ("7001" in json.dumps(answers)) == (share == "stats"), "the extremes of a frame are statistics"
     told = ask(desk, "describe", name="total")
-    assert (told["code"], told["text"]) == ("", "total(sales: pandas.DataFrame) -> int")
+    assert (told["code"], told["text"]) == ("", "total(sales: DataFrame) -> int")
     assert "made with --share rows" in told["withheld"]
     assert ask(desk, "verdict", name="total")["headline"].startswith("Ready")
 
@@ -139,6 +139,21 @@ def test_a_request_that_names_a_hidden_column_ends_before_a_model_is_asked(desk_
         assert verdict["state"] == "failed" and "salary is to be hidden, but the request names it" in verdict["error"]
         assert model.requests == []
     jobs.registry.forget("sums")
+
+
+def test_what_a_folder_wishes_waits_for_the_person_and_is_not_used(desk_at: Any, made: Path) -> None:
+    rules = made / "autocode.md"
+    rules.write_text("Amounts are in euros.")
+    try:
+        with ScriptedModel() as model:
+            desk = desk_at("rows", api_base=model.url, model="openai/gpt-4.1-mini", sandbox="local")
+            verdict = ask(desk, "make", name="euros", request="Compute it.", data={"sales": "sales"}, max_cost=1.0)
+            assert verdict["waiting_for"].startswith("waiting for the person: agreement to settings or house rules")
+            desk.made["euros"].result._pending.wait(60)
+            assert "euros" not in str(model.requests)
+    finally:
+        rules.unlink()
+        jobs.registry.forget("euros")
 
 
 @each("name", ["sales", "total", "print", "_x", "class", "a b", "x" * 3 + "\u202e"])

@@ -7,6 +7,7 @@ import secrets
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -127,10 +128,19 @@ def test_a_budget_ends(agent: Agent, notebook: Kernel, model: ScriptedModel) -> 
 
 
 @pytest.mark.own_kernel
-def test_a_kernel_that_ends_is_told_as_such(agent: Agent, notebook: Kernel) -> None:
-    agent.use("list")
+def test_a_kernel_that_ends_is_told_as_such_and_what_was_begun_counts_as_spent(
+    agent: Agent, notebook: Kernel, model: ScriptedModel
+) -> None:
+    released = threading.Event()
+    model._answer = lambda request: Answer("", hold=released)
+    agent.use("make", name="total", request="Compute the total.", data={"sales": "sales"})
+    model.wait_for_requests(1)
     notebook.close()
+    released.set()
     assert "The kernel has ended." in agent.refused("list")
+    again = {"name": "again", "request": "Compute the total.", "data": {"sales": "sales"}}
+    assert "The kernel has ended." in agent.refused("make", **again)
+    assert "The budget is spent." in agent.refused("make", **again)
 
 
 def test_a_notebook_without_the_extension_is_not_used(
