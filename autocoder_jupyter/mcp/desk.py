@@ -327,6 +327,7 @@ class Desk:
                     hint="Use the frames and files from which it was computed.",
                 )
             samples[key] = self._read(self._table(text), key)
+            self._sight.require_describable(key, samples[key])
         withheld = Sight(config).withheld_in(samples.values())
         config = replace(
             config,

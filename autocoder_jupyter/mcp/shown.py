@@ -31,6 +31,7 @@ from autocoder_jupyter.run.of_report import Subject, headline, verified_run
 from autocoder_jupyter.run.record import HEADLINES
 from autocoder_jupyter.types import Dir, File, OutputSpec, Report
 from autocoder_jupyter.untrusted.parsing import parse
+from autocoder_jupyter.untrusted.visible import visible
 from autocoder_jupyter.versions import Versions
 
 ROWS = 20
@@ -88,10 +89,24 @@ class Sight:
 
     def table(self, name: str, table: Any) -> str:
         """The description that a model would get."""
+        self.require_describable(name, table)
         withheld = self.withheld_in([table])
-        withheld.require_possible({name: table}, ())
         rows = self.config.max_sample_rows
         return build_context({name: table}, share=self.share, max_sample_rows=rows, withheld=withheld).text
+
+    def require_describable(self, name: str, table: Any) -> None:
+        """Check that what is hidden is a column, without saying its name.
+
+        Raises:
+            InvalidRequest: it is an index, or the whole Series.
+        """
+        columns = [str(label) for label in table.columns] if isinstance(table, pd.DataFrame) else []
+        if not self.withheld_in([table]).hidden.issubset(columns):
+            raise InvalidRequest(
+                f"{visible(name)} cannot be used.",
+                why="The person hides its index, or all of it.",
+                hint="waiting for the person: reset_index(), or another table.",
+            )
 
     # Functions
 

@@ -116,6 +116,20 @@ def test_a_withheld_column_is_not_seen_under_another_name(desk_at: Any, setting:
     assert ("salary" in text) == (setting == "mask")
 
 
+def test_a_hidden_index_is_not_named(desk_at: Any) -> None:
+    desk = desk_at("rows", hide="salary")
+    desk.notebook.namespace.update(by_salary=FRAME.set_index("salary"), alone=FRAME["salary"])
+    for name in ("by_salary", "alone"):
+        for tool, given in (
+            ("describe", {"name": name}),
+            ("make", {"name": "new", "request": "Compute it.", "data": {"table": name}, "max_cost": 1.0}),
+        ):
+            with pytest.raises(InvalidRequest) as told:
+                ask(desk, tool, **given)
+            assert "The person hides its index" in told.value.why
+            assert "salary" not in str(told.value).replace("by_salary", "")
+
+
 def test_what_was_computed_from_it_is_no_data_of_a_request(desk_at: Any) -> None:
     desk = desk_at("rows", hide="salary")
     output(desk, "renamed")
