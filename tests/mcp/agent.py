@@ -73,7 +73,7 @@ def answer(request: Mapping[str, Any]) -> str | Answer:
     return joined(json.dumps(plan), f"```python\n{code}```")
 
 
-def environment(address: str, folder: Path) -> dict[str, str]:
+def environment(address: str) -> dict[str, str]:
     """The variables of a process that uses the scripted model and the configuration of the tests."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("AUTOCODE_")}
     return {
@@ -86,7 +86,6 @@ def environment(address: str, folder: Path) -> dict[str, str]:
         "AUTOCODE_MAX_ITERATIONS": "1",
         "PYTHONPATH": str(Path(autocoder_jupyter.__file__).parents[1]),
         "XDG_CONFIG_HOME": str(Path(platformdirs.user_config_path("autocoder-jupyter")).parent),
-        "HOME": str(folder),
     }
 
 

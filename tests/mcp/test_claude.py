@@ -36,7 +36,7 @@ def test_claude_has_a_function_made_and_tells_its_verdict(tmp_path: Path) -> Non
         return Answer("", calls=[steps[1]]) if "done" in told and "false" in told else next(turns)
 
     with ScriptedModel(says) as claude, ScriptedModel(answer) as model:
-        variables = environment(model.url, tmp_path)
+        variables = environment(model.url)
         server = {
             "type": "stdio",
             "command": sys.executable,

@@ -38,7 +38,7 @@ def model() -> Iterator[ScriptedModel]:
 
 @pytest.fixture(scope="module")
 def agent(place: Path, model: ScriptedModel) -> Iterator[Agent]:
-    with session("--max-cost", "0.5", env=environment(model.url, place), folder=place) as agent:
+    with session("--max-cost", "0.5", env=environment(model.url), folder=place) as agent:
         yield agent
 
 

@@ -36,7 +36,7 @@ def model() -> Iterator[ScriptedModel]:
 @pytest.fixture
 def notebook(model: ScriptedModel, lend_kernel: LendKernel, tmp_path: Path) -> Iterator[Kernel]:
     """A kernel in which the person has loaded the extension and the data."""
-    with lend_kernel(environment(model.url, tmp_path)) as kernel:
+    with lend_kernel(environment(model.url)) as kernel:
         assert kernel.run("%load_ext autocoder_jupyter").status == "ok"
         assert kernel.run(DATA).status == "ok"
         yield kernel
@@ -45,7 +45,7 @@ def notebook(model: ScriptedModel, lend_kernel: LendKernel, tmp_path: Path) -> I
 @pytest.fixture
 def agent(notebook: Kernel, model: ScriptedModel, tmp_path: Path) -> Iterator[Agent]:
     file = notebook._manager.connection_file
-    variables = environment(model.url, tmp_path)
+    variables = environment(model.url)
     with session("--kernel", file, "--share", "schema", "--max-cost", "0.5", env=variables, folder=tmp_path) as agent:
         yield agent
 
@@ -146,7 +146,7 @@ def test_a_kernel_that_ends_is_told_as_such_and_what_was_begun_counts_as_spent(
 def test_a_notebook_without_the_extension_is_not_used(
     lend_kernel: LendKernel, model: ScriptedModel, tmp_path: Path
 ) -> None:
-    variables = environment(model.url, tmp_path)
+    variables = environment(model.url)
     with lend_kernel(variables) as kernel:
         with session("--kernel", kernel._manager.connection_file, env=variables, folder=tmp_path) as agent:
             assert "waiting for the person: run %load_ext autocoder_jupyter" in agent.refused("list")
@@ -158,7 +158,7 @@ def test_it_reaches_the_notebook_of_a_jupyter_server(model: ScriptedModel, tmp_p
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    token, variables = secrets.token_hex(16), environment(model.url, tmp_path)
+    token, variables = secrets.token_hex(16), environment(model.url)
     (tmp_path / "pyproject.toml").write_text("")
     flags = [
         f"--ServerApp.port={port}",
