@@ -535,7 +535,7 @@ READERS: dict[str, Reader] = {
             "a check": lambda: f"check: {'(' * (rules.MOST_BYTES - 99)}",
             "more than is read": lambda: "a" * hostile.BYTES,
         },
-        ("agent.rules:_read", "agent.rules:with_rules", "engine.sample_run:checks_of"),
+        ("agent.rules:_read", "agent.rules:rules_about", "engine.sample_run:checks_of"),
     ),
     "the indexes of a folder": Reader(
         _file("uv.toml", lambda folder: folder_indexes(folder)),
