@@ -124,7 +124,7 @@ class AutoCoderAgent(Constructor):
         )
         of_flyte = {field: kind for field, kind in (outputs or {}).items() if declared_of_flyte(kind)}
         # The engine has its own loop, so that a busy notebook does not block a stream, nor the engine the notebook.
-        tracker = RunTracker(FunctionRun(request.name, house_rules=tuple(rule.line for rule in request.rules)))
+        tracker = RunTracker(FunctionRun(request.name))
         report_progress(Awaited(request.name, lambda: tracker.run.doing, "interrupt to stop it"))
         work = background.submit(self._generated(request, root, tracker, answer))
         resolution = await asyncio.wrap_future(work)

@@ -82,7 +82,7 @@ def card(state: FunctionRun) -> Document:
         facts=facts(state),
         is_under_way=not state.finished,
         marks=_stages(state),
-        status=(*waits_for(state, state.faults), *parts.effort(state), *silent_status(state), *_beside(state)),
+        status=(*waits_for(state, state.faults), *silent_status(state), *_beside(state), *parts.effort(state)),
         sections=(Section("", rows(state), folded=False), *folded_sections(state, evidence)),
         shorter=shorter_forms(state, evidence),
     )
@@ -191,7 +191,7 @@ def facts(state: FunctionRun) -> tuple[str, ...]:
 
 def _tests(state: FunctionRun) -> str:
     if state.test_count:
-        return f"{state.passed} of {state.test_count} tests passed"
+        return f"{state.passed} of {counted(state.test_count, 'test')} passed"
     return "not tested" if state.phase in ("ready", "failed") and state.solution else ""
 
 

@@ -167,11 +167,11 @@ def _words(state: FunctionRun) -> Iterator[str]:
         yield f"{len(state.outcomes)} of {state.test_count} tests reported"
     asked = [stage for stage in running if STAGES[stage].live == "answer"]
     silent = asked and not state.agent and not any(_answer_in(state, stage).tail for stage in asked)
-    yield from parts.effort(state)
     if waits := parts.waits_for(state, state.faults):
         yield from waits
     elif words := parts.no_answer(state) or ("waiting for the model" if silent else ""):
         yield words
+    yield from parts.effort(state)  # the longest, which a narrow page cuts
 
 
 def _running(state: FunctionRun) -> list[StageName]:

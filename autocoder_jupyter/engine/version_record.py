@@ -30,9 +30,9 @@ from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.engine.writer import Writer
 from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.run.events import (
+    BuildsOn,
     Finished,
     FunctionVerified,
-    HelpersGiven,
     KeptVerified,
     Noticed,
     OpinionGiven,
@@ -82,8 +82,9 @@ async def open_version(setup: GenerationSetup, packages: GenerationPackages, sta
     setup.emit(VersionBegun(start.version, start.why, is_kept, start.has_before, author, is_new, writer))
     if drawn := drawn_samples(setup.request.samples):
         setup.emit(SamplesDrawn(drawn))
-    if helpers := start.helpers(setup.request):
-        setup.emit(HelpersGiven(helpers))
+    builds_on = BuildsOn(start.helpers(setup.request), tuple(rule.line for rule in setup.request.rules))
+    if builds_on.helpers or builds_on.house_rules:
+        setup.emit(builds_on)
     if start.withheld:
         setup.emit(Noticed(start.withheld))
     return OpenVersion(start, environment, with_environment(setup.prepared.context.text, environment))
@@ -223,7 +224,6 @@ def build_report(
         seconds=tracker.seconds,
         started=tracker.started,
         wishes=request.wishes,
-        house_rules=tuple(rule.line for rule in request.rules),
         answers=request.answers,
         timeline=tracker.run.steps.in_order,
         **facts_of(tracker.run),

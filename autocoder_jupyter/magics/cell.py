@@ -402,7 +402,6 @@ def launch(
             config.max_cost,
             notice=() if notebook.is_terminal else notices,
             refinement=refinement,
-            house_rules=tuple(rule.line for rule in request.rules),
             backend=backend,
         )
     )

@@ -331,10 +331,11 @@ class SamplesDrawn:
 
 
 @dataclass(frozen=True)
-class HelpersGiven:
-    """The code that the function may import, with its hashes."""
+class BuildsOn:
+    """The code that the function may import, with its hashes, and the house rules that apply, a line each."""
 
     helpers: Helpers
+    house_rules: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -527,7 +528,7 @@ Event = (
     | VersionBegun
     | KeptVerified
     | SamplesDrawn
-    | HelpersGiven
+    | BuildsOn
     | DriftFound
     | OptionOffered
     | ModelRefused

@@ -405,8 +405,10 @@ def _(event: events.SamplesDrawn, state: FunctionRun) -> FunctionRun:
 
 
 @_after.register
-def _(event: events.HelpersGiven, state: FunctionRun) -> FunctionRun:
-    return _noted(replace(state, helpers=event.helpers), f"builds on {', '.join(event.helpers.digests)}")
+def _(event: events.BuildsOn, state: FunctionRun) -> FunctionRun:
+    named = (*event.helpers.digests, *(["house rules"] if event.house_rules else []))
+    state = replace(state, helpers=event.helpers, house_rules=event.house_rules)
+    return _noted(state, f"builds on {', '.join(named)}")
 
 
 @_after.register

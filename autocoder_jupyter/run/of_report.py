@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 #
 # A result is shown as its card was.
 
-FACTS = ("author", "changes", "drawn", "drift", "second_opinion")
+FACTS = ("author", "changes", "drawn", "drift", "house_rules", "second_opinion")
 """Findings about a function that are copied by name between the record and the report."""
 
 
@@ -55,7 +55,6 @@ def run_of(report: Report, phase: Phase, asks_for: AsksFor = "") -> FunctionRun:
         usage=report.usage,
         writer=report.written_by if report.author == "model" else "",
         refinement="; ".join(report.wishes),
-        house_rules=report.house_rules,
         backend="claude" if report.trace else "",
         agent=AgentState(report.trace) if report.trace else None,
         environment=report.image or "",

@@ -66,6 +66,8 @@ def test_the_beat_goes_on_where_it_was_and_ends_when_updates_end() -> None:
 def test_it_says_why_nothing_arrives(read: Any) -> None:
     waiting = fold(StageStarted("plan", 1, 3))
     assert "00:00 · Planning · waiting for the model" in read(render(waiting).now).text
+    silent = replace(waiting, silent=("code",), effort="Effort quick: 2 questions")
+    assert "Planning · no answer yet · Effort quick" in read(render(silent).now).text, "the end of the line may be cut"
     loading = waiting.apply(LoadingClient())
     assert "Planning · Loading the model client; this takes some seconds" in read(render(loading).now).text
     retrying = waiting.apply(Retrying("plan", "no connection to the service", 4.0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -33,6 +34,10 @@ RECORDED = Path(__file__).parents[2] / "notebooks" / ".autocode"
 TABLE = Excerpt(("month", "revenue"), (("2024-01", "1.5"), ("2024-02", "2.5")), "406 rows × 7 columns", (False, True))
 
 
+ROW_OF_A_TABLE = re.compile(r" {4}\S")
+"""In a terminal. What is left of a long line is further to the right, and counts."""
+
+
 class Seen(HTMLParser):
     """The text that is seen at first on a page with our extension, which hides the commands to type."""
 
@@ -44,6 +49,7 @@ class Seen(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = {name: value or "" for name, value in attrs}
+        assert tag not in ("br", "hr", "img", "input"), "it has no end, and would hide all that follows"
         hides = tag in ("table", "details", "button") or "autocode-words" in given.get("class", "")
         hides = hides or "display:none" in given.get("style", "")
         self._hidden += bool(self._hidden or hides)
@@ -58,8 +64,8 @@ class Seen(HTMLParser):
 
 
 def words_and_lines(state: FunctionRun) -> tuple[int, int]:
-    lines = card_text(state, 120).splitlines()
-    seen = [line for line in lines if not line.startswith(("    ", "  next: ")) and line.strip()]
+    text = card_text(state, 120).partition("\n  next: ")[0]
+    seen = [line for line in text.splitlines() if line.strip() and not ROW_OF_A_TABLE.match(line)]
     return len(Seen(card_html(state)).text.split()), len(seen)
 
 

@@ -6,8 +6,10 @@ import json
 
 import pandas as pd
 
+from autocoder_jupyter.display.live import card_text
 from autocoder_jupyter.engine.sample_run import checks_of
 from autocoder_jupyter.request import HouseRule, Request
+from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.types import CodePlan, ColumnSpec, InputSpec, OutputSpec
 from tests.cases import each
 from tests.runner import CODE, PLAN, TESTS, Runner, fenced
@@ -77,6 +79,10 @@ async def test_a_rule_is_sent_and_code_that_breaks_its_check_is_mended(runner: R
     )
     assert produced.report.success and "refund" in produced.code
     assert produced.report.house_rules == ("Revenue: Revenue is net: `amount` minus `refund`.",)
+    shown = FunctionRun("growth")
+    for event in produced.events:
+        shown = shown.apply(event)
+    assert "house rules: Revenue: Revenue is net: `amount` minus `refund`." in card_text(shown)
     first = str(produced.model.requests[0])
     assert "<house_rules>" in first and "Revenue is net: `amount` minus `refund`." in first
     assert produced.asked == ["code", "tests", "fix_code"]

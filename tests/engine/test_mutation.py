@@ -271,7 +271,7 @@ async def test_a_function_whose_added_tests_fail_later_is_shown_as_it_was_verifi
     state = FunctionRun("growth")
     for event in produced.events:
         state = state.apply(event)
-    assert "Ready, not fully checked · 1 of 1 tests passed" in card_text(state) and "not verified" not in card_text(
+    assert "Ready, not fully checked · 1 of 1 test passed" in card_text(state) and "not verified" not in card_text(
         state
     )
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from autocoder_jupyter.display import card, parts
 from autocoder_jupyter.display.parts import source_block
 from autocoder_jupyter.display.verified import invariant_items, mutation_items, stability_blocks, written_as
-from autocoder_jupyter.view.amounts import amount
+from autocoder_jupyter.view.amounts import amount, counted
 from autocoder_jupyter.view.document import (
     Block,
     Diff,
@@ -104,7 +104,7 @@ def outcome_words(attempt: Attempt) -> tuple[bool | None, str]:
     tests, checks = attempt.evidence.tests, attempt.evidence.conditions
     passed = sum(test.outcome == "passed" for test in tests)
     failed = sum(not check.passed for check in checks)
-    words = [f"{passed} of {len(tests)} tests passed"] if tests else []
+    words = [f"{passed} of {counted(len(tests), 'test')} passed"] if tests else []
     words += [f"{failed} of {len(checks)} checks failed"] if failed else []
     ok = False if attempt.error is not None else True if tests or checks else None
     if ok is False and tests and passed == len(tests) and not failed:

@@ -128,7 +128,7 @@ def test_each_attempt_says_how_it_went_and_what_was_made_of_it(read: Any) -> Non
     page = read(attempts_section(MENDED)).text
     for words in (
         "Attempt 1",
-        "✗ 0 of 1 tests passed",
+        "✗ 0 of 1 test passed",
         "assert 3 == 4",
         "the code is wrong",
         "diff is not a share",
@@ -136,7 +136,7 @@ def test_each_attempt_says_how_it_went_and_what_was_made_of_it(read: Any) -> Non
         "a difference",
         "use pct_change",
         "Attempt 2",
-        "✓ 1 of 1 tests passed",
+        "✓ 1 of 1 test passed",
         "the result",
     ):
         assert words in page
@@ -149,7 +149,7 @@ def test_an_attempt_that_passed_its_tests_and_was_changed_says_so(read: Any) -> 
         update={"error": "On a small input it departs.", "evidence": Evidence(tests=(passed,))}
     )
     page = read(attempts_section(changed(history=(doubted,)))).text
-    assert "✗ 1 of 1 tests passed, but not accepted" in page and "On a small input it departs." in page
+    assert "✗ 1 of 1 test passed, but not accepted" in page and "On a small input it departs." in page
 
 
 def test_neighbours_are_compared_in_the_static_form(read: Any) -> None:
