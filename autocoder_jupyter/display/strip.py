@@ -78,10 +78,12 @@ class Strip:
 def strip(
     tabs: Sequence[Tab], words: Iterable[str], progress: float, seconds: float, quiet: float, *, is_waiting: bool
 ) -> Strip:
-    """The line and the pane. Their height is the same in every state; content that does not fit is cut."""
+    """The line and the pane, whose height is always the same; content that does not fit is cut. While it waits for an
+    answer, there is no pane without content.
+    """
     beats = _pulse(seconds, quiet, words, is_waiting=is_waiting)
     now = element("div", _bar(progress), *beats, class_="autocode-now", look="text window-head within")
-    shown = tabs[:MOST_TABS] or (Tab("", lines(())),)
+    shown = tabs[:MOST_TABS] or (() if is_waiting else (Tab("", lines(())),))
     several = len(shown) > 1
     panes = (
         element("div", tab.content, class_=f"autocode-pane-{number}" if several else None, look="pane")

@@ -148,8 +148,12 @@ def states() -> list[FunctionRun]:
         fold(StageStarted("environment", 1, 3), *(EnvironmentProgress("z" * 300) for _ in range(30))),
         fold(StageStarted("run", 1, 3), *many),
         fold(StageStarted("run", 1, 3), *many, StageFinished("run", 1, True), StageStarted("verify", 1, 3)),
-        fold(StageStarted("environment", 1, 3), ApprovalNeeded(("a", "b"))),
     ]
+
+
+def test_an_empty_window_does_not_stand_below_a_question() -> None:
+    asking = fold(StageStarted("environment", 1, 3), ApprovalNeeded(("a", "b")))
+    assert render(asking).pane.count("<div") == 1 < render(fold(StageStarted("plan", 1, 3))).pane.count("<div")
 
 
 def test_the_window_has_one_height_whatever_is_in_it() -> None:
