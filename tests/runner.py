@@ -27,7 +27,7 @@ from autocoder_jupyter.sandbox.host.pool import shared_pool
 from autocoder_jupyter.sandbox.protocol import Sandbox
 from autocoder_jupyter.settings.choices import SandboxName
 from autocoder_jupyter.types import Changes, CodePlan, OutputSpec, PlanQuestion, Report, SecondOpinion
-from tests.scripted_model import CODE_MARKER, PLAN_MARKER, Script, ScriptedModel, by_marker, prompt_of
+from tests.scripted_model import CODE_MARKER, PLAN_MARKER, Answer, Script, ScriptedModel, by_marker, prompt_of
 
 MARKERS = {
     "plan": PLAN_MARKER,
@@ -50,6 +50,21 @@ MARKERS = {
 
 def fenced(code: str) -> str:
     return f"```python\n{code}\n```"
+
+
+def said(
+    answers: Mapping[str, tuple[str, str]], other: Callable[[dict[str, Any]], str | Answer]
+) -> Callable[[dict[str, Any]], str | Answer]:
+    """A script that answers requests with one of these texts with its code or its tests, and others as `other` does."""
+
+    def say(request: dict[str, Any]) -> str | Answer:
+        prompt = prompt_of(request)
+        for text, (code, tests) in answers.items():
+            if text in prompt:
+                return fenced(tests if MARKERS["tests"] in prompt else code)
+        return other(request)
+
+    return say
 
 
 @dataclass

@@ -1,7 +1,4 @@
-"""The pages of the documentation: what they tell a reader to write is what this version takes.
-
-The examples of the tutorial and of the pages in `tests/acceptance` are executed there.
-"""
+"""The pages of the documentation: what they tell a reader to write is what this version takes."""
 
 from __future__ import annotations
 
@@ -9,7 +6,6 @@ import ast
 import importlib
 import re
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,10 +18,8 @@ from autocoder_jupyter.mcp.__main__ import options as server_options
 from autocoder_jupyter.run.of_report import NOT_FULLY_CHECKED, READY, WITH_QUESTION
 from autocoder_jupyter.run.record import HEADLINES
 from tests.cases import each as each_case
+from tests.pages import FENCED, NOT_EXECUTED, PAGES, ROOT, examples, programs
 
-ROOT = Path(__file__).parents[1]
-PAGES = {path.name: path.read_text("utf-8") for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))}
-FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SETTINGS = {option.name: option for option in OPTIONS if option.is_setting}
 
 
@@ -102,6 +96,19 @@ def test_an_option_exists(flag: str) -> None:
 @each_case("name", found(r"\bgrowth\.(?!py\b|d\b)(\w+)"))
 def test_a_result_has_what_the_pages_name(name: str) -> None:
     assert hasattr(CodeGenEvalResult, name)
+
+
+def test_each_example_of_each_page_is_executed_by_a_test_or_says_why_not() -> None:
+    tests = [
+        path.read_text("utf-8")
+        for folder in ("acceptance", "scaling")
+        for path in (ROOT / "tests" / folder).rglob("test_*.py")
+    ]
+    for page in PAGES:
+        if examples(page):
+            assert any(f'examples("{page}")' in test for test in tests), page
+    for page, start in NOT_EXECUTED:
+        assert len([text for _, text in programs(page) if text.startswith(start)]) == 1, (page, start)
 
 
 def test_a_page_says_first_whom_it_is_for() -> None:

@@ -40,7 +40,9 @@ def write(root: Path, target: Path) -> None:
     examples.mkdir()
     for source in sorted((root / "notebooks" / "examples").glob("*.ipynb")):
         shutil.copy(source, examples)
-    index = (root / "notebooks" / "examples" / "README.md").read_text(encoding="utf-8")
+    index = (
+        (root / "notebooks" / "examples" / "README.md").read_text(encoding="utf-8").replace("](../../docs/", "](../../")
+    )
     (examples / "README.md").write_text(f"{index}\n{_TREE}", encoding="utf-8")
 
 

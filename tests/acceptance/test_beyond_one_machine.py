@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.acceptance.test_living_with_a_function import ROOT, first_cells
+from tests.acceptance.test_living_with_a_function import first_cells
 from tests.conftest import LendKernel
 from tests.magics.test_real_kernel import environment
+from tests.pages import ROOT, examples
 from tests.sandbox.sandboxes import open_sandbox
 from tests.scripted_model import ScriptedModel, by_marker
 
-PAGES = [(ROOT / "docs" / f"{name}.md").read_text("utf-8") for name in ("large-tables", "beyond-one-machine")]
-ALL = re.findall(r"^```python\n(.*?)^```$", "\n".join(PAGES), re.MULTILINE | re.DOTALL)
+ALL = [block for _, block in (*examples("large-tables.md"), *examples("beyond-one-machine.md"))]
 OF_CLUSTERS = [block for block in ALL if block.startswith(("from pyspark", "import ray"))]
 """Executed by `tests/scaling/clusters`."""
 BLOCKS = [block for block in ALL if block not in OF_CLUSTERS]

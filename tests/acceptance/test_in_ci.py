@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -12,14 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.test_living_with_a_function import ROOT, first_cells
+from tests.acceptance.test_living_with_a_function import first_cells
 from tests.magics.test_real_kernel import environment
+from tests.pages import ROOT, examples
 from tests.sandbox.sandboxes import open_sandbox
 from tests.scripted_model import ScriptedModel, by_marker
 
-PAGE = (ROOT / "docs" / "teams.md").read_text("utf-8")
-(COMMAND,) = re.findall(r"^```bash\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-(VERIFIED,) = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+(_, VERIFIED), (_, COMMAND) = examples("teams.md")
 
 
 def written(path: Path, cells: Iterable[str]) -> None:

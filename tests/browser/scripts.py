@@ -82,7 +82,7 @@ def run(sales: pd.DataFrame, min_orders: int = 5) -> tuple[pd.DataFrame, str]:
         sales.assign(revenue=sales["revenue"].fillna(0.0))
         .groupby(month)
         .agg(revenue=("revenue", "sum"), orders=("revenue", "size"))
-        .query("orders >= @min_orders")
+        .loc[lambda months: months["orders"] >= min_orders]
         .reset_index()
     )
     monthly["month"] = monthly["month"].astype("datetime64[ns]")

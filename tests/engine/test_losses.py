@@ -16,6 +16,7 @@ from autocoder_jupyter.display.inspector.evidence import evidence_section
 from autocoder_jupyter.display.inspector.subject import Subject
 from autocoder_jupyter.display.live import card_html, card_text
 from autocoder_jupyter.engine.evidence.losses import losses as losses_of
+from autocoder_jupyter.engine.evidence.losses import never_read
 from autocoder_jupyter.engine.evidence.row_steps import Place
 from autocoder_jupyter.engine.evidence.rows_used import Spoken, followed
 from autocoder_jupyter.engine.evidence.time_limit import TimeLimit
@@ -189,3 +190,16 @@ def test_notes_that_have_not_their_form_say_nothing() -> None:
     assert [loss.words for loss in losses_of(right, places, *said)] == [f"{QUESTION}: 'Action, Comedy'"]
     for garbage in GARBAGE:
         assert losses_of(garbage, places, *said) == (), garbage
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("return df.query('n >= @least')", []),
+        ("return df.eval(f'm = n * @least')", []),
+        ("return df[df.n >= least]", []),
+        ("return df[df.n >= 5]", [(1, "least")]),
+    ],
+)
+def test_an_input_that_a_query_names_is_read(body: str, told: list[tuple[int, str]]) -> None:
+    assert list(never_read(f"def run(df, least=5):\n    {body}\n")) == told

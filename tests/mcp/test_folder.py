@@ -42,6 +42,14 @@ def agent(place: Path, model: ScriptedModel) -> Iterator[Agent]:
         yield agent
 
 
+@pytest.fixture(scope="module")
+def total(agent: Agent) -> str:
+    """The name of a function that exists; the first test makes it, if it has run."""
+    if "total" not in [one["name"] for one in agent.use("list")["functions"]]:
+        agent.make("total", "the total", sales="sales.csv")
+    return "total"
+
+
 def test_it_makes_a_function_hears_how_it_goes_and_calls_it(agent: Agent, place: Path, model: ScriptedModel) -> None:
     assert [*agent.tools()] == ["list", "describe", "call", "make", "verdict"]
     before = agent.use("list")
@@ -114,10 +122,10 @@ def test_an_error_of_a_function_quotes_no_data(agent: Agent, place: Path) -> Non
         "~/x.csv",
     ],
 )
-def test_no_path_leads_outside(agent: Agent, path: str) -> None:
+def test_no_path_leads_outside(agent: Agent, total: str, path: str) -> None:
     for told in (
         agent.refused("describe", name=path),
-        agent.refused("call", name="total", inputs={"sales": path}),
+        agent.refused("call", name=total, inputs={"sales": path}),
         agent.refused("make", name="other", request="Compute the total.", data={"sales": path}),
     ):
         assert "cannot be used" in told or "There is no file" in told, told
@@ -139,8 +147,8 @@ def test_a_name_is_compared_and_never_evaluated(agent: Agent, name: str) -> None
     assert "cannot be the name" in agent.refused("make", name=name, request="Compute the total.", data={})
 
 
-def test_wrong_arguments_say_what_is_right(agent: Agent) -> None:
-    told = agent.refused("call", name="total", inputs={"sales": "sales.csv", "timeout": 1})
+def test_wrong_arguments_say_what_is_right(agent: Agent, total: str) -> None:
+    told = agent.refused("call", name=total, inputs={"sales": "sales.csv", "timeout": 1})
     assert "total has no input 'timeout'" in told and "Its inputs: sales." in told
     assert "must be a text" in agent.refused("call", name="total", inputs={"sales": [1, 2]})
     assert "There is no file 'salse.csv'" in agent.refused("call", name="total", inputs={"sales": "salse.csv"})
