@@ -79,7 +79,9 @@ it('asks a question about the result by its button, or by Enter after a question
   expect(box()!.textContent).not.toContain('Ask');
   words().value = 'Are gaps left out?';
   press('Enter');
-  expect(granted).toHaveBeenLastCalledWith('%%autocode growth --refine\nInstead of "Gaps are "zero".": Are gaps left out?');
+  expect(granted).toHaveBeenLastCalledWith(
+    '%%autocode growth --refine\nInstead of "Gaps are "zero".": Are gaps left out?'
+  );
 });
 
 it('writes a question as a string of Python', () => {
