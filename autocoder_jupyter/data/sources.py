@@ -82,7 +82,7 @@ def lazy_kind(value: object) -> LazyKind | None:
     """The kind of a table whose rows are not in memory; None for any other value. Only its class is looked at."""
     if isinstance(value, type):
         return None
-    classes = {(base.__module__.partition(".")[0].lstrip("_"), base.__name__) for base in type(value).__mro__}
+    classes = {(str(base.__module__).partition(".")[0].lstrip("_"), base.__name__) for base in type(value).__mro__}
     return next((kind for kind in _KINDS if (kind.library, kind.type_name) in classes), None)
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 import builtins
 import io
 import json
+import threading
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -66,6 +67,9 @@ TRUST = "waiting for the person: agreement to settings or house rules of the fol
 
 LONGEST_REQUEST = 20_000
 
+_CALLING = threading.Lock()
+"""One call at a time: each takes free names, and hears the warnings of the process."""
+
 
 @dataclass(frozen=True)
 class Kept:
@@ -73,12 +77,12 @@ class Kept:
 
     Args:
         output: what was said of it.
-        shown: whether its rows may be shown; else it can only be passed to other calls.
+        seen: what the agent could see when it was shown; None if it was not: it can only be passed to other calls.
     """
 
     value: Any
     output: Output
-    shown: bool
+    seen: Sight | None
 
 
 @dataclass(frozen=True)
@@ -87,7 +91,7 @@ class Desk:
 
     Args:
         has_person: whether somebody can be asked, in the notebook.
-        kept: what calls of this session returned, by name.
+        kept: what calls of agents returned, by name.
         made: the jobs that this session has started, by name.
     """
 
@@ -162,7 +166,7 @@ class Desk:
     def list(self) -> Listing:
         sight, results = self._sight, self._results()
         recorded = {name: load(name) for name in loadable() if name not in results}
-        frames = {name: value for name, value in self._frames().items() if name not in self.kept}
+        frames = {name: value for name, value in self._frames().items() if self._kept(name) is None}
         return Listing(
             share=sight.share,
             functions=[self._in_a_line(sight, result) for result in {**recorded, **results}.values()],
@@ -185,8 +189,8 @@ class Desk:
     def describe(self, name: str) -> Description:
         sight = self._sight
         frames = self._frames()
-        if (kept := self._kept(name)) is not None and not (kept.shown and name in frames):
-            said = kept.output
+        if (kept := self._kept(name)) is not None and not (sight.may_show(kept.seen) and name in frames):
+            said = sight.said_of(kept.output, kept.seen)
             return Description(name=name, kind=said.kind, text=said.model_dump_json(), withheld=said.withheld)
         if name not in frames and name.isidentifier():
             return self._described(sight, self._function(name))
@@ -232,8 +236,24 @@ class Desk:
                 hint=f"verdict {name} says how it goes.",
             )
         values = self._inputs(result, inputs)
-        given = [self._read(value, key) for key, value in {**result.original_samples, **values}.items()]
-        shows = sight.shows(given) and all(kept.shown for kept in self.kept.values() if _holds(given, kept.value))
+        given = {**result.original_samples, **values}
+        unseen = {
+            key: sight.said_of(kept.output, kept.seen)
+            for key, value in given.items()
+            for kept in self.kept.values()
+            if kept.value is value and not sight.may_show(kept.seen)
+        }
+        read = {key: self._read(value, key) for key, value in given.items()}
+        shows = not unseen and sight.shows(read.values())
+        # Of a table that may not be seen, the agent knows the names that it was told.
+        read |= {key: pd.DataFrame(columns=output.columns) for key, output in unseen.items()}
+        with _CALLING:
+            return self._called(sight, result, values, read.values(), shows=shows)
+
+    def _called(
+        self, sight: Sight, result: CodeGenEvalResult, values: Mapping[str, Any], given: Iterable[Any], *, shows: bool
+    ) -> CallOutputs:
+        name = result.name
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
@@ -245,8 +265,10 @@ class Desk:
         outputs = []
         for spec, field_name, value in zip(specs, field_names([spec.name for spec in specs]), returned, strict=True):
             output = sight.output(result, spec, value, given, shows=shows)
-            outputs.append(self._keep(name if len(specs) == 1 else f"{name}_{field_name}", value, output, shows, name))
+            seen = sight if shows else None
+            outputs.append(self._keep(name if len(specs) == 1 else f"{name}_{field_name}", value, output, seen, name))
         notes = [Masker().mask(str(warning.message)) for warning in caught] if shows else []
+        run = _run_of(result, self.made.get(name))
         return CallOutputs(function=name, headline=headline(run), outputs=outputs, notes=notes)
 
     def _inputs(self, result: CodeGenEvalResult, inputs: Mapping[str, Any]) -> dict[str, Any]:
@@ -282,7 +304,7 @@ class Desk:
         except (TypeError, ValueError):
             raise InvalidRequest(f"{spec.name} must be a {spec.written_type}.", hint=kind.iso_example) from None
 
-    def _keep(self, base: str, value: Any, output: Output, shown: bool, function: str) -> Output:
+    def _keep(self, base: str, value: Any, output: Output, seen: Sight | None, function: str) -> Output:
         """Bind a value to a new name, so that nothing is replaced. Without a kernel it gets a file too."""
         if isinstance(value, File | Dir):
             return output
@@ -292,7 +314,7 @@ class Desk:
         self.notebook.namespace[output.name] = value
         if not self.has_person:
             output.file = self._written(function, output.name, value)
-        self.kept[output.name] = Kept(value, output, shown)
+        self.kept[output.name] = Kept(value, output, seen)
         return output
 
     def _written(self, function: str, name: str, value: Any) -> str:
@@ -320,7 +342,7 @@ class Desk:
         for key, text in data.items():
             if not is_input_name(key):
                 raise InvalidRequest(f"{visible(key[:100])!r} cannot be the name of an input.")
-            if (kept := self._kept(text)) is not None and not kept.shown:
+            if (kept := self._kept(text)) is not None and not self._sight.may_show(kept.seen):
                 raise InvalidRequest(
                     f"{text} cannot be the data of a request.",
                     why="It was computed from data that you may not see, and its names could tell them.",
@@ -351,9 +373,11 @@ class Desk:
     def _require_new(self, name: str) -> None:
         if not is_input_name(name) or name[0] == "_" or hasattr(builtins, name):
             raise InvalidRequest(f"{visible(name[:100])!r} cannot be the name of a function.", hint="Use a new word.")
-        taken = name in loadable() or any(name == known for known in self.notebook.namespace)
+        bound = [value for known, value in self.notebook.namespace.items() if known == name]
         made = self.made.get(name)
-        if taken and (made is None or made is not self.notebook.jobs.current(name)):
+        is_own = made is not None and made is self.notebook.jobs.current(name)
+        is_own = is_own and all(made is not None and value is made.result for value in bound)
+        if (bound or name in loadable()) and not is_own:
             raise InvalidRequest(
                 f"{name} is there already.",
                 why="It is the person's, and an agent replaces nothing of theirs.",
@@ -404,7 +428,7 @@ def _run_of(result: CodeGenEvalResult, job: GenerationJob | None) -> FunctionRun
 
 def _is_table(value: Any) -> bool:
     """Whether it is a table in memory, of a library that knows its size without a computation."""
-    library = type(value).__module__.partition(".")[0]
+    library = str(type(value).__module__).partition(".")[0]
     return kind_of(value) in ("DataFrame", "Series") or (
         library in ("polars", "pyarrow") and kind_of(value) == "table" and lazy_kind(value) is None
     )
@@ -412,10 +436,6 @@ def _is_table(value: Any) -> bool:
 
 def _plain_name(name: str) -> str:
     return name if name.isidentifier() else "table"
-
-
-def _holds(values: list[Any], value: Any) -> bool:
-    return any(one is value for one in values)
 
 
 def _content(value: Any) -> tuple[bytes, str]:
@@ -451,6 +471,11 @@ class Told:
 _desks: dict[str, Desk] = {}
 """The desks of this process by session."""
 
+_kept: dict[str, Kept] = {}
+"""Of all sessions: what one of them may not see is none of the person's tables for the next one."""
+
+_FINDING = threading.Lock()
+
 
 def answer(text: str) -> Told:
     """Answer a request that the server has sent into this kernel, as JSON."""
@@ -460,10 +485,11 @@ def answer(text: str) -> Told:
 def told(asked: Mapping[str, Any], notebook: Callable[[], Notebook], *, has_person: bool) -> dict[str, Any]:
     """The answer of a desk, or its error. Raises nothing."""
     try:
-        found, here = _desks.get(asked["session"]), notebook()
-        if found is None:
-            found = Desk(here, NamedFolders.of(asked["folders"]), asked["share"], has_person)
-        desk = _desks[asked["session"]] = replace(found, notebook=here)  # the extension may have been loaded again
+        with _FINDING:
+            found, here = _desks.get(asked["session"]), notebook()
+            if found is None:
+                found = Desk(here, NamedFolders.of(asked["folders"]), asked["share"], has_person, _kept)
+            desk = _desks[asked["session"]] = replace(found, notebook=here)  # the extension may have been loaded again
         return {"ok": desk.answer(asked["tool"], asked["arguments"]).model_dump(mode="json")}
     except AutocodeError as error:
         without_anything_secret(error)

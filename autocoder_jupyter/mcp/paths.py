@@ -83,10 +83,13 @@ class NamedFolders:
                     path = Path(place, name)
                     if name[0] == "." or path.suffix.lower() not in _TABLES or path.is_symlink():
                         continue
+                    shown = os.fspath(path.relative_to(root) if root == self.roots[0] else path)
+                    if visible(shown) != shown or not path.is_file():  # also a name that is not UTF-8
+                        continue
                     if found == MOST_FILES:
                         return
                     found += 1
-                    yield os.fspath(path.relative_to(root) if root == self.roots[0] else path), path.stat().st_size
+                    yield shown, path.stat().st_size
                 seen += len(names)
                 if seen > _MOST_ENTRIES:
                     return

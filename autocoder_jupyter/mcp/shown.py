@@ -74,6 +74,22 @@ class Sight:
     def share(self) -> Share:
         return self.config.share
 
+    def may_show(self, seen: Sight | None) -> bool:
+        """Whether what was shown with that sight may still be: the person can withhold more at any time."""
+        if seen is None or self.share != "rows":
+            return False
+        return set(self.config.hide) <= set(seen.config.hide) and set(self.config.mask) <= set(seen.config.mask)
+
+    def said_of(self, output: Output, seen: Sight | None) -> Output:
+        """What was said of an output with that sight, without what may not be shown any more."""
+        if seen is None or self.may_show(seen):
+            return output
+        return output.model_copy(update={"value": None, "columns": [], "withheld": self._not_shown})
+
+    @property
+    def _not_shown(self) -> str:
+        return f"With --share {self.share}, and where columns are withheld, no values are shown."
+
     def withheld_in(self, values: Iterable[Any]) -> WithheldColumns:
         """The hidden and the masked columns that these tables have."""
         there = {name for value in values for name in _names(value)}
@@ -95,16 +111,19 @@ class Sight:
         return build_context({name: table}, share=self.share, max_sample_rows=rows, withheld=withheld).text
 
     def require_describable(self, name: str, table: Any) -> None:
-        """Check that what is hidden is a column, without saying its name.
+        """Check that what is withheld can be left out of its description, without saying its name.
 
         Raises:
-            InvalidRequest: it is an index, or the whole Series.
+            InvalidRequest: it is a level of its columns; or it is hidden, and the index, or the whole Series.
         """
         columns = [str(label) for label in table.columns] if isinstance(table, pd.DataFrame) else []
-        if not self.withheld_in([table]).hidden.issubset(columns):
+        withheld = self.withheld_in([table])
+        own = [] if isinstance(table, pd.DataFrame) else [str(table.name)]
+        levels = [str(level) for level in table.index.names]
+        if not withheld.hidden.issubset(columns) or not withheld.masked.issubset([*columns, *own, *levels]):
             raise InvalidRequest(
                 f"{visible(name)} cannot be used.",
-                why="The person hides its index, or all of it.",
+                why="The person withholds its index, a level of its columns, or all of it.",
                 hint="waiting for the person: reset_index(), or another table.",
             )
 
@@ -183,7 +202,7 @@ class Sight:
         """A value that a function returned."""
         shown = Output(output=spec.name, kind=spec.written_type)
         if not shows:
-            shown.withheld = f"With --share {self.share}, and where columns are withheld, no values are shown."
+            shown.withheld = self._not_shown
         if isinstance(value, pd.DataFrame | pd.Series):
             table = value.to_frame() if isinstance(value, pd.Series) else value
             shown.rows, shown.column_count = len(table), table.shape[1]
@@ -265,12 +284,13 @@ def _code(report: Report) -> str:
 
 
 def _names(value: Any) -> list[str]:
-    """The names of the columns and index levels of a table."""
-    if isinstance(value, pd.DataFrame):
-        return [str(name) for name in (*value.columns, *value.index.names) if name is not None]
-    if isinstance(value, pd.Series):
-        return [str(name) for name in (value.name, *value.index.names) if name is not None]
-    return []
+    """The names of the columns of a table, of their levels, and of the levels of its index."""
+    if not isinstance(value, pd.DataFrame | pd.Series):
+        return []
+    columns = [*value.columns] if isinstance(value, pd.DataFrame) else [value.name]
+    parts = [part for label in columns if isinstance(label, tuple) for part in label]
+    above = value.columns.names if isinstance(value, pd.DataFrame) else ()
+    return [str(name) for name in (*columns, *parts, *above, *value.index.names) if name is not None]
 
 
 def _is_file(value: Any) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Iterator, Mapping
 from io import StringIO
 from pathlib import Path
@@ -14,7 +15,9 @@ import pytest
 
 from autocoder_jupyter import AutoCoderAgent, jobs
 from autocoder_jupyter.errors import AutocodeError, InvalidRequest
-from autocoder_jupyter.mcp.desk import Desk, of_folder, told
+from autocoder_jupyter.mcp import desk as desks
+from autocoder_jupyter.mcp.answers import Output
+from autocoder_jupyter.mcp.desk import Desk, Kept, of_folder, told
 from autocoder_jupyter.mcp.paths import NamedFolders
 from autocoder_jupyter.request import Share
 from tests.cases import each
@@ -25,6 +28,8 @@ pytestmark = pytest.mark.local_sandbox
 
 FRAME = pd.read_csv(StringIO(SALES))
 
+FUNCTIONS = (("total", "the total"), ("wide", "as columns"), ("renamed", "renamed"), ("rows", "the rows"))
+
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -32,7 +37,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("project")
     with ScriptedModel(answer) as model:
         person = AutoCoderAgent(**model.settings, effort="quick", sandbox="local", max_iterations=1)
-        for name, words in (("total", "the total"), ("wide", "as columns"), ("renamed", "renamed")):
+        for name, words in FUNCTIONS:
             result = person.generate(
                 f"Compute {words}.", samples={"sales": FRAME}, name=name, journal_root=folder / ".autocode"
             )
@@ -126,7 +131,7 @@ def test_a_hidden_index_is_not_named(desk_at: Any) -> None:
         ):
             with pytest.raises(InvalidRequest) as told:
                 ask(desk, tool, **given)
-            assert "The person hides its index" in told.value.why
+            assert "The person withholds its index" in told.value.why
             assert "salary" not in str(told.value).replace("by_salary", "")
 
 
@@ -230,3 +235,105 @@ def test_a_large_table_is_not_read_unless_it_is_parquet(tmp_path: Path) -> None:
         folders.table("large.csv")
     (tmp_path / "large.csv").rename(tmp_path / "large.parquet")
     assert folders.table("large.parquet").name == "large.parquet"
+
+
+def test_names_that_were_not_told_are_not_told_when_their_table_is_passed_on(desk_at: Any) -> None:
+    desk = desk_at("schema")
+    beside = FRAME.assign(**{CANARY: 1})
+    desk.notebook.namespace["beside_1"] = beside
+    desk.kept["beside_1"] = Kept(beside, Output(output="found", kind="DataFrame", columns=["amount"]), None)
+    found = output(desk, "rows", sales="beside_1")
+    assert (found["columns"], found["column_count"]) == (["amount"], 4)
+
+
+def test_what_one_session_may_not_see_the_next_one_may_not_either(
+    desk_at: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(desks, "_kept", {})
+    monkeypatch.setattr(desks, "_desks", {})
+    notebook = desk_at("rows").notebook
+
+    def asked(session: str, share: str, tool: str, **arguments: Any) -> str:
+        asks = {"session": session, "folders": [], "share": share, "tool": tool, "arguments": arguments}
+        return json.dumps(told(asks, lambda: notebook, has_person=True))
+
+    sales = {"sales": "sales"}
+    assert CANARY not in asked("first", "schema", "call", name="wide", inputs=sales)
+    assert CANARY in asked("rows", "rows", "call", name="wide", inputs=sales)
+    assert "30" in asked("rows", "rows", "call", name="total", inputs=sales)
+    for name in ("wide_1", "wide_2", "total_1"):
+        found = asked("next", "schema", "describe", name=name)
+        assert CANARY not in found and "30" not in found, found
+    assert "wide_1" not in asked("next", "schema", "list")
+    assert CANARY in asked("more", "rows", "describe", name="wide_2")
+    made = {"name": "more", "request": "Compute it.", "data": {"sales": "wide_2"}, "max_cost": 1.0}
+    assert "cannot be the data of a request" in asked("next", "schema", "make", **made)
+
+
+def test_what_the_person_hides_later_is_not_seen_in_what_was_shown_before(
+    desk_at: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = desk_at("rows")
+    assert output(desk, "rows")["value"] is not None and output(desk, "renamed")["value"] is not None
+    monkeypatch.setenv("AUTOCODE_HIDE", "salary")
+    later = Desk(of_folder(), desk.folders, "rows", True, desk.kept)
+    later.notebook.namespace.update(desk.notebook.namespace)
+    assert "7001" not in json.dumps(ask(later, "describe", name="renamed_1"))
+    assert "7001" not in json.dumps(output(later, "rows", sales="renamed_1"))
+
+
+@each("setting", ["hide", "mask"])
+@each("named", ["a part of a label", "a level of the columns"])
+def test_a_table_whose_columns_have_levels_is_not_described_past_what_is_withheld(
+    desk_at: Any, setting: str, named: str
+) -> None:
+    desk = desk_at("rows", **{setting: "salary"})
+    if named == "a part of a label":
+        table = FRAME.set_axis(pd.MultiIndex.from_tuples([("a", name) for name in FRAME]), axis=1)
+    else:
+        table = FRAME.pivot(index="place", columns="salary", values="amount")
+    desk.notebook.namespace["table"] = table
+    with pytest.raises(InvalidRequest, match="table cannot be used") as refused:
+        ask(desk, "describe", name="table")
+    assert "7001" not in str(refused.value)
+
+
+def test_a_variable_that_the_person_bound_over_a_function_of_the_agent_stays(desk_at: Any) -> None:
+    with ScriptedModel() as model:
+        desk = desk_at("rows", hide="salary", api_base=model.url, model="openai/gpt-4.1-mini", sandbox="local")
+        asked = {"name": "sums", "request": "The sum of salary.", "data": {"sales": "sales"}, "max_cost": 1.0}
+        ask(desk, "make", **asked)
+        desk.made["sums"].result._pending.wait(60)
+        desk.notebook.namespace["sums"] = "mine"
+        with pytest.raises(InvalidRequest, match="sums is there already"):
+            ask(desk, "make", **asked)
+        assert desk.notebook.namespace["sums"] == "mine"
+        del desk.notebook.namespace["sums"]
+        ask(desk, "make", **asked)
+        desk.made["sums"].result._pending.wait(60)
+    jobs.registry.forget("sums")
+
+
+def test_results_of_calls_at_the_same_time_have_names_of_their_own(desk_at: Any) -> None:
+    desk, names = desk_at("schema"), []
+    threads = [threading.Thread(target=lambda: names.append(output(desk, "total")["name"])) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert sorted(names) == [f"total_{number}" for number in range(1, 9)]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such names")
+def test_a_name_that_cannot_be_shown_and_what_is_no_file_are_left_out_of_the_list(tmp_path: Path) -> None:
+    (tmp_path / "sales.csv").write_text(SALES)
+    (tmp_path / "a\x1b[31m.csv").write_text(SALES)
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.csv")).write_text(SALES)
+    os.mkfifo(tmp_path / "pipe.csv")
+    assert [name for name, _ in NamedFolders.of([str(tmp_path)]).tables()] == ["sales.csv"]
+
+
+def test_a_class_of_no_module_does_not_stop_the_list(desk_at: Any) -> None:
+    desk = desk_at("schema")
+    desk.notebook.namespace["odd"] = type("Odd", (), {"__module__": None})()
+    assert [frame["name"] for frame in ask(desk, "list")["frames"]] == ["sales"]
