@@ -10,6 +10,7 @@ import asyncio
 import json
 import os
 import queue
+import threading
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -53,6 +54,7 @@ class ProcessLink:
 
     def __init__(self) -> None:
         self._notebook: Notebook | None = None
+        self._opening = threading.Lock()
 
     async def ask(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         return await background.call_blocking(lambda: self._told(asked))
@@ -60,7 +62,8 @@ class ProcessLink:
     def _told(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         from autocoder_jupyter.mcp.desk import of_folder, told
 
-        self._notebook = here = self._notebook or of_folder()
+        with self._opening:
+            self._notebook = here = self._notebook or of_folder()
         return told(asked, lambda: here, has_person=False)
 
 
@@ -120,15 +123,22 @@ class KernelLink(ABC):
         """
         loop = asyncio.get_running_loop()
         end = None if seconds is None else loop.time() + seconds
+        probes: set[str] = set()
+        started = next_probe = loop.time()
         while end is None or loop.time() < end:
             left = ALIVE_SECONDS if end is None else min(ALIVE_SECONDS, max(end - loop.time(), 0.01))
             message = await self._receive(left)
             if message is None:
                 if not await self._is_alive():
                     raise _ended()
-            elif message.get("parent_header", {}).get("msg_id") == identity:
+                if end is None and loop.time() >= next_probe:
+                    probes.add(await self._send("kernel_info_request", {}))
+                    next_probe = 2 * loop.time() - started
+            elif (parent := message.get("parent_header", {}).get("msg_id")) == identity:
                 content: Mapping[str, Any] = message["content"]
                 return content
+            elif parent in probes:  # a kernel answers in order, so it was started again
+                raise _ended()
         return None
 
 
