@@ -41,6 +41,10 @@ class Unanswered(InvalidRequest):
     """Something was asked of a kernel, and it is not known what became of that."""
 
 
+class Busy(InvalidRequest):
+    """Nothing was asked of a kernel, because it works."""
+
+
 class Link(Protocol):
     """The way to a desk."""
 
@@ -89,12 +93,13 @@ class KernelLink(ABC):
         """Ask when the kernel is idle. What was sent is waited for, however long it takes, while the kernel lives.
 
         Raises:
-            InvalidRequest: the kernel is busy, or cannot be reached.
+            Busy: nothing was asked of it.
+            InvalidRequest: it cannot be reached.
             Unanswered: it ended meanwhile, or has no such package.
         """
         async with self._turn:
             if await self._reply_to(await self._send("kernel_info_request", {}), IDLE_SECONDS) is None:
-                raise InvalidRequest(
+                raise Busy(
                     "The kernel is busy with a cell.",
                     why=f"It did not answer in {IDLE_SECONDS:g} s, and nothing was asked of it.",
                     hint="Ask again when the cell has ended.",

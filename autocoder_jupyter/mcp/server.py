@@ -17,7 +17,7 @@ from pydantic import Field
 
 from autocoder_jupyter.errors import AutocodeError, InvalidRequest
 from autocoder_jupyter.mcp.answers import CallOutputs, Description, FunctionVerdict, Listing
-from autocoder_jupyter.mcp.link import Link, Unanswered
+from autocoder_jupyter.mcp.link import Busy, Link, Unanswered
 from autocoder_jupyter.request import Share
 from autocoder_jupyter.version import VERSION
 
@@ -45,10 +45,15 @@ class SessionBudget:
     Args:
         left: None if the person allowed nothing.
         making: the function that is being made, whose cost is not known yet.
+        begun: how many were begun.
     """
 
     left: float | None
     making: str = ""
+    begun: int = 0
+
+    def begin(self, name: str) -> None:
+        self.making, self.begun = name, self.begun + 1
 
     def settle(self, verdict: FunctionVerdict) -> None:
         """Count the cost of a function that is done. An unknown cost is all that it could be."""
@@ -63,6 +68,10 @@ class SessionBudget:
 
 class _Lost(ToolError):
     """It is not known what became of a request."""
+
+
+class _Later(ToolError):
+    """Nothing was asked."""
 
 
 @dataclass
@@ -104,6 +113,8 @@ class Tools:
             told = await self.link.ask(asked)
         except Unanswered as error:
             raise _Lost(str(error)) from None
+        except Busy as error:
+            raise _Later(str(error)) from None
         except AutocodeError as error:
             raise ToolError(str(error)) from None
         if "error" in told:
@@ -112,23 +123,23 @@ class Tools:
         return found
 
     async def verdict(self, name: str) -> FunctionVerdict:
+        begun = self.budget.begun
         verdict = FunctionVerdict.model_validate(await self.ask("verdict", name=name))
-        self.budget.settle(verdict)
+        if begun == self.budget.begun:  # else it may be that of a function of the same name before
+            self.budget.settle(verdict)
         return verdict
 
     async def make(self, name: str, request: str, data: Mapping[str, str]) -> FunctionVerdict:
         async with self.making:
             await self._require_budget()
             left = self.budget.left
-            self.budget.making = name
             try:
                 found = await self.ask("make", name=name, request=request, data=data, max_cost=left)
             except BaseException as error:  # after a cancel, too, it may have been started
-                if isinstance(error, ToolError) and not isinstance(error, _Lost):
-                    self.budget.making = ""
-                else:
+                if not isinstance(error, ToolError) or isinstance(error, _Lost):
                     self.budget.lose()
                 raise
+            self.budget.begin(name)
             verdict = FunctionVerdict.model_validate(found)
             self.budget.settle(verdict)
             return verdict
@@ -143,6 +154,8 @@ class Tools:
         if making := self.budget.making:
             try:
                 verdict = await self.verdict(making)
+            except _Later:
+                raise
             except ToolError:
                 self.budget.lose()
                 raise
