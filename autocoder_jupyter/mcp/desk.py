@@ -298,7 +298,7 @@ class Desk:
                 )
             if kind.form == "table":
                 return self._table(value)
-            return File(self.folders.path(value)) if spec.type == "File" else Dir(self.folders.path(value))
+            return File(self.folders.path(value)) if spec.type == "File" else Dir(self.folders.folder(value))
         try:
             return kind.from_json(value)
         except (TypeError, ValueError):

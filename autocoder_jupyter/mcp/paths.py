@@ -58,6 +58,21 @@ class NamedFolders:
             raise InvalidRequest(f"There is no file {visible(text[:200])!r}.", hint="list names the tables.")
         return real
 
+    def folder(self, text: str) -> Path:
+        """The path of a folder that a function gets whole.
+
+        Raises:
+            InvalidRequest: see `path`; or something in it is hidden.
+        """
+        path = self.path(text)
+        if any(name.startswith(".") for _, folders, names in os.walk(path) for name in (*folders, *names)):
+            raise InvalidRequest(
+                f"{visible(text[:200])!r} cannot be used.",
+                why="The function would get all of the folder, and there are hidden files or folders in it.",
+                hint="Name a folder without them.",
+            )
+        return path
+
     def table(self, text: str) -> Path:
         """The path of a table that is small enough to be read.
 

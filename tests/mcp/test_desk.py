@@ -20,6 +20,7 @@ from autocoder_jupyter.mcp.answers import Output
 from autocoder_jupyter.mcp.desk import Desk, Kept, of_folder, told
 from autocoder_jupyter.mcp.paths import NamedFolders
 from autocoder_jupyter.request import Share
+from autocoder_jupyter.types import InputSpec
 from tests.cases import each
 from tests.mcp.agent import CANARY, SALES, answer
 from tests.scripted_model import ScriptedModel
@@ -337,3 +338,23 @@ def test_a_class_of_no_module_does_not_stop_the_list(desk_at: Any) -> None:
     desk = desk_at("schema")
     desk.notebook.namespace["odd"] = type("Odd", (), {"__module__": None})()
     assert [frame["name"] for frame in ask(desk, "list")["frames"]] == ["sales"]
+
+
+@each("hidden", [".env", "a/.env", ".git/config"])
+def test_a_folder_with_something_hidden_is_no_input(tmp_path: Path, hidden: str) -> None:
+    folder = tmp_path / "whole"
+    (folder / hidden).parent.mkdir(parents=True)
+    folders = NamedFolders.of([str(tmp_path)])
+    (folder / "sales.csv").write_text(SALES)
+    if not hidden.startswith(".git"):
+        assert folders.folder("whole") == folder.resolve()
+    (folder / hidden).write_text("TOKEN=hidden")
+    with pytest.raises(InvalidRequest, match="'whole' cannot be used") as refused:
+        folders.folder("whole")
+    assert "env" not in str(refused.value)
+
+
+def test_an_input_that_is_a_folder_is_looked_through(desk_at: Any) -> None:
+    desk = desk_at("rows")
+    with pytest.raises(InvalidRequest, match="hidden files or folders"):
+        desk._input(InputSpec(name="folder", type="Dir"), ".")
