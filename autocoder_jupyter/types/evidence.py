@@ -273,7 +273,7 @@ class Stability(Record):
     tallies: Annotated[tuple[LabelCount, ...], Field(max_length=MOST_LABELS)] = ()
 
     def __repr__(self) -> str:
-        return visible("\n".join(self.sentences))
+        return "\n".join(map(visible, self.sentences))
 
     def __str__(self) -> str:
         return repr(self)
