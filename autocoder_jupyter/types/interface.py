@@ -228,8 +228,9 @@ MOST_GROUPED = 4
 _Name = Annotated[str, Field(max_length=300)]
 
 _CONCLUSION = re.compile(
-    rf"(?:(?P<kind>{'|'.join(get_args(ConclusionKind))})\s+(?:of\s+)?)?[`'\"]?(?P<output>\w+)[`'\"]?"
-    r"(?:\s*[,;]\s*outcome:?\s+(?P<outcome>[^;]+?))?(?:\s*[,;]\s*groups?:?\s+(?P<groups>[^;]+?))?[\s.;]*"
+    rf"(?:(?P<kind>(?i:{'|'.join(get_args(ConclusionKind))}))\b\s*+:?\s*+(?:of\s+)?)?[`'\"]?(?P<output>\w+)[`'\"]?"
+    r"(?:\s*[,;]\s*outcome\b\s*+[:=]?\s*+(?P<outcome>[^;]+?))?"
+    r"(?:\s*[,;]\s*groups?\b\s*+[:=]?\s*+(?P<groups>[^;]+?))?[\s.;]*"
 )
 
 
@@ -265,7 +266,7 @@ class Conclusion(Record):
                 hint="Write the kind (verdict, ranking, effect or number) and the output, then what there is of the "
                 "outcome and the groups: effect lift, outcome revenue, groups customer.",
             )
-        kind = found["kind"] or _USUAL_KIND.get(types[found["output"]], "ranking")
+        kind = (found["kind"] or "").lower() or _USUAL_KIND.get(types[found["output"]], "ranking")
         outcome, *groups = (_columns(found[part]) for part in ("outcome", "groups"))
         return cls(
             kind=cast(ConclusionKind, kind),
