@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -130,10 +131,11 @@ class Draws:
             count = int(self.groups.max()) + 1
             times = np.bincount(random.integers(count, size=count), minlength=count)[self.groups]
         elif self.drawn == "rows of each group":
-            times = np.zeros(rows, dtype="int64")
-            for group in range(int(self.groups.max()) + 1):
-                own = np.flatnonzero(self.groups == group)
-                times += np.bincount(random.choice(own, len(own)), minlength=rows)
+            by_group = np.argsort(self.groups, kind="stable")
+            sizes = np.bincount(self.groups)
+            own = np.repeat(sizes, sizes)  # for each row how many its group has
+            first = np.repeat(np.cumsum(sizes) - sizes, sizes)
+            times = np.bincount(by_group[first + random.integers(own)], minlength=rows)
         else:
             times = np.bincount(random.integers(rows, size=rows), minlength=rows)
         positions = np.repeat(np.arange(rows), times)
@@ -155,10 +157,10 @@ class Draws:
 
     # Shuffled data
 
-    @property
+    @cached_property
     def _below(self) -> Any:
         """The outcome, without the head."""
-        return self.frame.iloc[self.head :, self.outcome]
+        return _hashable(self.frame.iloc[self.head :, self.outcome])
 
     def shuffled(self, number: int, *, freely: bool = False) -> Tables:
         """The tables with the outcome permuted among the rows that have one.
@@ -272,10 +274,12 @@ def _numbered(data: Any, places: Sequence[int]) -> Any:
 
 
 def _hashable(column: Any) -> Any:
+    if column.dtype != object:
+        return column
     try:
         pd.factorize(column)
     except TypeError:  # lists and dicts
-        return column.map(repr)
+        return column.map(repr, na_action="ignore")
     return column
 
 
