@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -122,6 +123,26 @@ def test_a_missing_outcome_stays_where_it_is() -> None:
     assert table["y"].isna().equals(frame["y"].isna()) and not table["y"].equals(frame["y"])
 
 
+def test_values_may_be_lists() -> None:
+    values = [[number % 3] if number % 7 else None for number in range(200)]
+    frame = trial(1.0)().assign(tags=values)
+    drawn = draws("effect out, outcome tags, groups site", frame)
+    for tables in (drawn.shuffled(1), drawn.constant(), drawn.mirrored(), *drawn.otherwise()):
+        assert tables is not None and tables["x"]["tags"].isna().equals(frame["tags"].isna())
+    grouped = draws("effect out, outcome y, groups tags", frame)
+    assert grouped.groups.max() + 1 == 3 + frame["tags"].isna().sum()  # a row without a group is one of its own
+
+
+def test_rows_of_many_groups_are_drawn_within_each_in_a_short_time() -> None:
+    frame = pd.DataFrame({"customer": np.arange(400_000) % 50_000, "y": 1.0})
+    drawn = draws("ranking out, outcome y, groups customer", frame)
+    drawn = replace(drawn, drawn="rows of each group", renamed=None)
+    before = time.process_time()
+    table = drawn.resampled(1)["x"]
+    assert time.process_time() - before < 5
+    assert (table["customer"].value_counts() == 8).all() and not table.index.duplicated().any()
+
+
 @pytest.mark.parametrize(
     ("conclusion", "frame", "why"),
     [
@@ -156,6 +177,47 @@ def test_resamples_without_a_result_are_counted_apart(worker: Worker) -> None:
 def test_what_cannot_be_tried_is_said(worker: Worker, body: str, why: str) -> None:
     record = found(worker, Case(body, "effect out", trial(1.0)))
     assert (record.resamples, record.why, record.concern) == (0, why, "")
+
+
+STOPS = "import os\nimport sys\nprint(list(x['y']), file=sys.stderr, flush=True)\nos._exit(3)\n"
+
+
+@pytest.mark.real_sandbox
+@pytest.mark.parametrize("when", ["True", "x['y'].duplicated().any()"])
+def test_of_a_program_that_ends_neither_the_last_words_are_recorded_nor_that_it_was_slow(
+    worker: Worker, when: str
+) -> None:
+    body = f"if {when}:\n    {STOPS.replace(chr(10), chr(10) + '    ')}\n{STABLE['an effect'].body}"
+    record = found(worker, Case(body, "effect out", trial(1.0)))
+    assert (record.resamples, record.why) == (0, "f was stopped")
+
+
+def test_a_p_value_is_no_estimate(worker: Worker) -> None:
+    outputs = (OutputSpec(name="p_value", type="float"),)
+    program = Program("def run(x):\n    return 0.001\n", (InputSpec(name="x", type="DataFrame"),), outputs)
+    conclusion = Conclusion.read("p_value, outcome y", outputs)
+    side = SolutionWorker("f", worker, program)
+    record = stability(side, conclusion, {"x": trial(1.0)()}, TimeLimit(60.0), str)
+    assert record.why.startswith("p_value is a p-value") and not record.alarms
+
+
+BETTER = "means = x.groupby('arm')['y'].mean()\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "result"),
+    [
+        ("return f'{means.idxmax()} wins by {means.max():.2f} ({means.max():.1%})'", "str", "b wins by … (…)"),
+        ("return means.sort_values(ascending=False).index.to_series().reset_index(drop=True)", "Series", "b"),
+    ],
+)
+def test_a_conclusion_is_a_name_and_neither_a_size_nor_a_place(
+    worker: Worker, body: str, kind: str, result: str
+) -> None:
+    record = found(
+        worker, Case(BETTER + body, f"{'verdict' if kind == 'str' else 'ranking'} out", trial(1.0), kind=kind)
+    )
+    assert (record.result, record.same, record.alarms) == (result, 100, ())
 
 
 def test_the_name_of_one_row_is_no_conclusion(worker: Worker) -> None:
@@ -205,6 +267,11 @@ def test_an_alarm_is_one_question_and_a_stable_conclusion_is_none() -> None:
     assert len(calm.sentences) == 2
 
 
+def test_each_sentence_has_its_own_line() -> None:
+    assert repr(COIN).split("\n") == list(COIN.sentences) and len(COIN.sentences) > 1
+    assert "\\n" in repr(COIN.model_copy(update={"why": "a\nb"}))
+
+
 def test_a_picture_shows_both_distributions() -> None:
     (drawing,) = distribution(COIN)
     assert isinstance(drawing, Drawing)
@@ -247,6 +314,7 @@ def test_a_record_of_others_is_bounded(change: Mapping[str, Any]) -> None:
         ("effect lift, outcome revenue, groups customer", ("effect", "lift", "revenue", ("customer",))),
         ("ranking of `by_shop`; outcome: a price; groups: a, b.", ("ranking", "by_shop", "a price", ("a", "b"))),
         ("better", ("verdict", "better", "", ())),
+        ("Effect: lift, outcome = price, group: a", ("effect", "lift", "price", ("a",))),
         ("lift, outcome none", ("number", "lift", "", ())),
     ],
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import builtins
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -45,6 +46,13 @@ _ONE_SIDED = 0.97
 _ENTRIES = 50
 _ERRORS = frozenset(name for name, value in vars(builtins).items() if isinstance(value, type))
 
+_SIZE = re.compile(r"(?<![\w.])[-+]?\d[\d,]*+(?:\.\d++(?:\s?%)?|\s?%)(?![\w.]*\w)")
+
+_SENTENCE = 300
+"""Characters of a verdict in words."""
+
+_P_VALUE = re.compile(r"(?:.*_)?p(?:_?val(?:ue)?)?", re.IGNORECASE)
+
 _Result = float | str
 Shown = Callable[[str], str]
 
@@ -70,8 +78,10 @@ def stability(
     """
     try:
         return _Trial(side, conclusion, inputs, limit).found(shown)
-    except (CannotBeDrawn, SolutionStopped) as error:
+    except CannotBeDrawn as error:
         return Stability(conclusion=conclusion, why=str(error))
+    except SolutionStopped as error:
+        return Stability(conclusion=conclusion, why=_without_details(error))
 
 
 @dataclass
@@ -93,6 +103,7 @@ class _Trial:
     ) -> None:
         self._side = side
         self._limit = limit
+        self._stopped = ""
         self._kind: ConclusionKind = conclusion.kind
         self._output = conclusion.output
         answer = side.on(inputs, limit)
@@ -104,6 +115,8 @@ class _Trial:
         found = _result(self._kind, self._value)
         if found is None or (self._kind in ("effect", "number") and not found):
             raise CannotBeDrawn(f"{self._output} has no {self._kind} that could change")
+        if isinstance(found, float) and 0 <= found <= 1 and _P_VALUE.fullmatch(self._output):
+            raise CannotBeDrawn(f"{self._output} is a p-value, which is another one in each sample; name the effect")
         self._base = found
         tables = {name: one for name, one in inputs.items() if isinstance(one, pd.DataFrame | pd.Series)}
         self._others = {name: one for name, one in inputs.items() if name not in tables}
@@ -131,8 +144,8 @@ class _Trial:
             if draws.outcome is not None:
                 self._add(shuffled, (draws.shuffled(one, freely=freely) for one in numbers))
         if not resampled.count:
-            raise CannotBeDrawn(TIME_IS_UP)
-        why = [TIME_IS_UP] if resampled.count < FEWEST else []
+            raise CannotBeDrawn(self._stopped or TIME_IS_UP)
+        why = [self._stopped or TIME_IS_UP] if resampled.count < FEWEST else []
         if needs in _WHY:
             shuffled = _Results()
             why.append(_WHY[needs])
@@ -170,7 +183,8 @@ class _Trial:
             for one in inputs:
                 try:
                     answer = side.on(one, self._limit, reuse=True, kept=True)
-                except SolutionStopped:
+                except SolutionStopped as error:
+                    self._stopped = _without_details(error)
                     return
                 value = answer.values.get(self._output)
                 given = None if answer.error else _result(self._kind, value)
@@ -271,6 +285,11 @@ def at_most(count: int, of: int, share: float) -> float:
     return sum(math.comb(of, one) * share**one * (1 - share) ** (of - one) for one in range(count + 1))
 
 
+def _without_details(error: SolutionStopped) -> str:
+    """Without what the program wrote last, which may be values."""
+    return str(error).partition(" (")[0]
+
+
 def _error_name(error: str) -> str:
     name = error.partition(":")[0]
     return name if name in _ERRORS else "an error of its own" if error else ""
@@ -286,11 +305,17 @@ def _result(kind: ConclusionKind, value: Any) -> _Result | None:
         return number if math.isfinite(number) else None
     if kind == "ranking":
         return next(iter(_entries(value)), None)
-    return None if value is None else str(value)
+    if value is None:
+        return None
+    text = str(value)
+    # A size within a sentence, as in "B wins by 3.2 %", is another one in each sample.
+    return text if len(text) > _SENTENCE or _SIZE.fullmatch(text) else _SIZE.sub("…", text)
 
 
 def _entries(value: Any) -> Sequence[str]:
     """The entries of a ranking, the first one first."""
+    if isinstance(value, pd.Series) and value.dtype.kind not in "iufc" and isinstance(value.index, pd.RangeIndex):
+        value = value.to_frame()  # of names
     if isinstance(value, pd.DataFrame):
         named = [place for place, dtype in enumerate(value.dtypes) if dtype.kind not in "fc"]
         has_index = not isinstance(value.index, pd.RangeIndex)
