@@ -129,7 +129,9 @@ def _inherited(value: Any, name: str) -> Any:
 
 def unwrapped(value: Any) -> Any:
     """The function that was decorated, of one with `functools.wraps`."""
-    while isinstance(value, FunctionType | _CACHED) and "__wrapped__" in value.__dict__:
+    seen: set[int] = set()  # one may name itself
+    while isinstance(value, FunctionType | _CACHED) and "__wrapped__" in value.__dict__ and id(value) not in seen:
+        seen.add(id(value))
         value = value.__dict__["__wrapped__"]
     return value
 

@@ -162,20 +162,29 @@ def _data(notebook: Notebook) -> list[Offer]:
 
 def _helpers(notebook: Notebook) -> Iterator[Offer]:
     """The functions, classes and modules of the user, and the verified functions."""
+    for name, value in list(notebook.namespace.items()):
+        if not name.startswith("_"):
+            kind = ""
+            with contextlib.suppress(Exception):  # an object that raises when it is looked at
+                kind = _kind_of(value)
+            if kind:
+                yield name, kind
+
+
+def _kind_of(value: object) -> str:
+    """What a helper is; "" if it is none."""
     from autocoder_jupyter.data.definitions import is_library, is_of_library
     from autocoder_jupyter.magics.references import is_code
 
-    for name, value in notebook.namespace.items():
-        if name.startswith("_") or not is_code(value):
-            continue
-        if is_result(value):
-            if value.state == "ready":
-                yield name, "verified function"
-        elif isinstance(value, ModuleType):
-            if not is_library(ModuleType.__getattribute__(value, "__name__")):
-                yield name, "module"
-        elif not is_of_library(value):
-            yield name, "class" if isinstance(value, type) else "function"
+    if not is_code(value):
+        return ""
+    if is_result(value):
+        return "verified function" if getattr(value, "state", "") == "ready" else ""
+    if isinstance(value, ModuleType):
+        return "" if is_library(ModuleType.__getattribute__(value, "__name__")) else "module"
+    if is_of_library(value):
+        return ""
+    return "class" if isinstance(value, type) else "function"
 
 
 def _names(notebook: Notebook) -> list[Offer]:

@@ -96,6 +96,12 @@ def test_the_code_of_the_user_is_offered_and_that_of_libraries_is_not(shell: Any
     ]
 
 
+def test_a_value_that_cannot_be_looked_at_leaves_the_others(shell: Any) -> None:
+    shell.run("def f_loop(): pass\nf_loop.__wrapped__ = f_loop")
+    shell.run("import types; f_nameless = types.ModuleType('x'); f_nameless.__name__ = 5")
+    assert offered(shell, "%%autocode g\nwith @f|") == [("%%autocode g\nwith @f_loop", "function")]
+
+
 def test_other_cells_are_left_alone(shell: Any) -> None:
     assert completed(shell, "x = 'sa|'") == completed(shell, "@sal|") == []
 
