@@ -247,7 +247,8 @@ def never_read(code: str) -> Iterator[tuple[int, str]]:
     for node in parse(code).body:
         if isinstance(node, ast.FunctionDef) and node.name == FUNCTION:
             read = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
-            texts = (one.value for one in ast.walk(node) if isinstance(one, ast.Constant) and isinstance(one.value, str))
+            constants = (one.value for one in ast.walk(node) if isinstance(one, ast.Constant))
+            texts = (value for value in constants if isinstance(value, str))
             read |= {name for text in texts for name in re.findall(r"@(\w+)", text)}  # of `query` and `eval`
             arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
             yield from ((node.lineno, one.arg) for one in arguments if not {one.arg, "locals"} & read)
