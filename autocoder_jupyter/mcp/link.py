@@ -1,4 +1,4 @@
-"""Asks a desk: in a kernel, over its connection file or over a Jupyter server, or in this process.
+"""Asks a handler: in a kernel, over its connection file or over a Jupyter server, or in this process.
 
 A kernel gets one expression of ours with the request as a JSON text. It runs when the kernel is idle, leaves nothing in
 the history, and its answer comes back as JSON.
@@ -34,7 +34,7 @@ ALIVE_SECONDS = 5.0
 MOST_BYTES = 2**24
 """A larger message of a Jupyter server is refused."""
 
-_ASK = "__import__('autocoder_jupyter.mcp.desk', fromlist=['answer']).answer({text})"
+_ASK = "__import__('autocoder_jupyter.mcp.handler', fromlist=['answer']).answer({text})"
 
 
 class Unanswered(InvalidRequest):
@@ -46,15 +46,15 @@ class Busy(InvalidRequest):
 
 
 class Link(Protocol):
-    """The way to a desk."""
+    """The way to a handler."""
 
     async def ask(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """The answer of the desk: `ok` with the record, or `error` with a text."""
+        """The answer of the handler: `ok` with the record, or `error` with a text."""
         ...
 
 
 class ProcessLink:
-    """A desk in this process, for the current folder."""
+    """A handler in this process, for the current folder."""
 
     def __init__(self) -> None:
         self._notebook: Notebook | None = None
@@ -64,15 +64,15 @@ class ProcessLink:
         return await background.call_blocking(lambda: self._told(asked))
 
     def _told(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        from autocoder_jupyter.mcp.desk import of_folder, told
+        from autocoder_jupyter.mcp.handler import handled, of_folder
 
         with self._opening:
             self._notebook = here = self._notebook or of_folder()
-        return told(asked, lambda: here, has_person=False)
+        return handled(asked, lambda: here, has_person=False)
 
 
 class KernelLink(ABC):
-    """A desk in a kernel. One request at a time."""
+    """A handler in a kernel. One request at a time."""
 
     def __init__(self) -> None:
         self._turn = asyncio.Lock()

@@ -91,7 +91,7 @@ class Tools:
     making: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def ask(self, tool: str, **arguments: Any) -> Mapping[str, Any]:
-        """The answer of the desk.
+        """The answer of the handler.
 
         Raises:
             ToolError: it refuses, or cannot be reached.

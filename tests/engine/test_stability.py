@@ -189,7 +189,7 @@ def test_of_a_program_that_ends_neither_the_last_words_are_recorded_nor_that_it_
 ) -> None:
     body = f"if {when}:\n    {STOPS.replace(chr(10), chr(10) + '    ')}\n{STABLE['an effect'].body}"
     record = found(worker, Case(body, "effect out", trial(1.0)))
-    assert (record.resamples, record.why) == (0, "f was stopped")
+    assert (record.resamples, record.why) == (0, "f was stopped (SandboxCrash)")
 
 
 def test_a_p_value_is_no_estimate(worker: Worker) -> None:

@@ -14,7 +14,7 @@ from autocoder_jupyter.mcp.link import Busy
 from autocoder_jupyter.mcp.server import SessionBudget, Tools
 
 
-class Desk:
+class Handler:
     """Answers when the test says so, in the order that the test wants."""
 
     def __init__(self) -> None:
@@ -38,19 +38,19 @@ class Desk:
 
 def test_a_verdict_on_the_function_before_does_not_end_the_count_of_the_next() -> None:
     async def both() -> None:
-        desk = Desk()
-        tools = Tools(desk, "schema", (), SessionBudget(1.0))
+        handler = Handler()
+        tools = Tools(handler, "schema", (), SessionBudget(1.0))
         stale = asyncio.create_task(tools.verdict("total"))
         making = asyncio.create_task(tools.make("total", "It.", {}))
         await asyncio.sleep(0)
         early = asyncio.create_task(tools.verdict("total"))
-        await desk.tells("verdict", done=True, cost=0.1)  # that of the function that is replaced
-        await desk.tells("make", done=False, cost=0.0)
-        await desk.tells("verdict", done=True, cost=0.1)
+        await handler.tells("verdict", done=True, cost=0.1)  # that of the function that is replaced
+        await handler.tells("make", done=False, cost=0.0)
+        await handler.tells("verdict", done=True, cost=0.1)
         await asyncio.gather(stale, early, making)
         assert (tools.budget.left, tools.budget.making) == (1.0, "total")
         now = asyncio.create_task(tools.verdict("total"))
-        await desk.tells("verdict", done=True, cost=0.4)
+        await handler.tells("verdict", done=True, cost=0.4)
         await now
         assert (tools.budget.left, tools.budget.making) == (0.6, "")
 

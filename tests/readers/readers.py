@@ -1009,12 +1009,12 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "codemode.interpreter_process:_Kernel.decoded",
         "codemode.interpreter_process:receive",
     ),
-    "names and values that an agent sends, and our own answers: mcp/test_folder.py and mcp/test_desk.py": (
-        "mcp.desk:Desk._function",
-        "mcp.desk:Desk._input",
-        "mcp.desk:Desk._read",
-        "mcp.desk:Desk.list",
-        "mcp.desk:answer",
+    "names and values that an agent sends, and our own answers: mcp/test_folder.py and mcp/test_handler.py": (
+        "mcp.handler:Handler._function",
+        "mcp.handler:Handler._input",
+        "mcp.handler:Handler._read",
+        "mcp.handler:Handler.list",
+        "mcp.handler:answer",
         "mcp.server:Tools.make",
         "mcp.server:Tools.verdict",
         "mcp.server:server_of.call",

@@ -152,7 +152,8 @@ class SolutionWorker:
             if isinstance(error, SandboxTimeout) and limit.is_over:
                 raise SolutionStopped(TIME_IS_UP) from error
             if not self.worker.alive:
-                raise SolutionStopped(f"{self.label} was stopped ({_error_text(error)})") from error
+                # Recorded where no value may be, so without what the program wrote last.
+                raise SolutionStopped(f"{self.label} was stopped ({type(error).__name__})") from error
             return _answer(error)
 
     def running(self, program: Program, inputs: Mapping[str, Any], limit: TimeLimit) -> Answer:

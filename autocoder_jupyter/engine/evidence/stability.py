@@ -78,10 +78,8 @@ def stability(
     """
     try:
         return _Trial(side, conclusion, inputs, limit).found(shown)
-    except CannotBeDrawn as error:
+    except (CannotBeDrawn, SolutionStopped) as error:
         return Stability(conclusion=conclusion, why=str(error))
-    except SolutionStopped as error:
-        return Stability(conclusion=conclusion, why=_without_details(error))
 
 
 @dataclass
@@ -184,7 +182,7 @@ class _Trial:
                 try:
                     answer = side.on(one, self._limit, reuse=True, kept=True)
                 except SolutionStopped as error:
-                    self._stopped = _without_details(error)
+                    self._stopped = str(error)
                     return
                 value = answer.values.get(self._output)
                 given = None if answer.error else _result(self._kind, value)
@@ -283,11 +281,6 @@ _WHY = {
 def at_most(count: int, of: int, share: float) -> float:
     """The chance of so few of some independent events, or of fewer, if each has this chance."""
     return sum(math.comb(of, one) * share**one * (1 - share) ** (of - one) for one in range(count + 1))
-
-
-def _without_details(error: SolutionStopped) -> str:
-    """Without what the program wrote last, which may be values."""
-    return str(error).partition(" (")[0]
 
 
 def _error_name(error: str) -> str:

@@ -86,7 +86,7 @@ class Kept:
 
 
 @dataclass(frozen=True)
-class Desk:
+class Handler:
     """Functions, frames and files of one session of an agent.
 
     Args:
@@ -452,10 +452,10 @@ def _content(value: Any) -> tuple[bytes, str]:
     return file.getvalue(), ".parquet"
 
 
-# Where a desk is
+# Where a handler is
 
 
-class Told:
+class JsonAnswer:
     """An answer as IPython formats it: as JSON."""
 
     def __init__(self, answer: Mapping[str, Any]) -> None:
@@ -468,8 +468,8 @@ class Told:
         return "<an answer for an agent>"
 
 
-_desks: dict[str, Desk] = {}
-"""The desks of this process by session."""
+_handlers: dict[str, Handler] = {}
+"""The handlers of this process by session."""
 
 _kept: dict[str, Kept] = {}
 """Of all sessions: what one of them may not see is none of the person's tables for the next one."""
@@ -477,20 +477,22 @@ _kept: dict[str, Kept] = {}
 _FINDING = threading.Lock()
 
 
-def answer(text: str) -> Told:
+def answer(text: str) -> JsonAnswer:
     """Answer a request that the server has sent into this kernel, as JSON."""
-    return Told(told(json.loads(text), _of_kernel, has_person=True))
+    return JsonAnswer(handled(json.loads(text), _of_kernel, has_person=True))
 
 
-def told(asked: Mapping[str, Any], notebook: Callable[[], Notebook], *, has_person: bool) -> dict[str, Any]:
-    """The answer of a desk, or its error. Raises nothing."""
+def handled(asked: Mapping[str, Any], notebook: Callable[[], Notebook], *, has_person: bool) -> dict[str, Any]:
+    """The answer of a handler, or its error. Raises nothing."""
     try:
         with _FINDING:
-            found, here = _desks.get(asked["session"]), notebook()
+            found, here = _handlers.get(asked["session"]), notebook()
             if found is None:
-                found = Desk(here, NamedFolders.of(asked["folders"]), asked["share"], has_person, _kept)
-            desk = _desks[asked["session"]] = replace(found, notebook=here)  # the extension may have been loaded again
-        return {"ok": desk.answer(asked["tool"], asked["arguments"]).model_dump(mode="json")}
+                found = Handler(here, NamedFolders.of(asked["folders"]), asked["share"], has_person, _kept)
+            handler = _handlers[asked["session"]] = replace(
+                found, notebook=here
+            )  # the extension may have been loaded again
+        return {"ok": handler.answer(asked["tool"], asked["arguments"]).model_dump(mode="json")}
     except AutocodeError as error:
         without_anything_secret(error)
         return {"error": str(error)}
