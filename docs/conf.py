@@ -38,6 +38,7 @@ autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
 napoleon_numpy_docstring = False
 
+smartquotes = False  # options and code in tables are copied
 html_theme = "sphinx_book_theme"
 html_title = "autocoder-jupyter"
 html_show_sphinx = False
