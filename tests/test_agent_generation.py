@@ -153,12 +153,12 @@ def test_a_limit_in_dollars_is_kept_with_the_persons_own_prices(tmp_path: Path) 
     prices = {"input_cost_per_token": 1e-5, "output_cost_per_token": 1e-5}
     with ScriptedModel(answer) as model:
         limited = AutoCoderAgent(
-            **model.settings, effort="quick", sandbox="local", max_cost=0.04, litellm_params=prices
+            **model.settings, effort="quick", sandbox="local", max_cost=0.045, litellm_params=prices
         )
         result = limited.generate("The sum of v", samples={"sales": pd.DataFrame({"v": [1.0]})}, journal_root=tmp_path)
-        assert result.state == "over_budget" and "rest of the budget of $0.04 is too small" in str(result.error)
+        assert result.state == "over_budget" and "rest of the budget of $0.045 is too small" in str(result.error)
         cost = result.report.usage.cost
-        assert len(model.requests) >= 1 and cost is not None and cost < 0.04
+        assert len(model.requests) >= 1 and cost is not None and cost < 0.045
         rooms = [request["max_tokens"] for request in model.requests]
         assert rooms[0] < 8000 and rooms == sorted(rooms, reverse=True)  # as long as the remaining budget allows
         refused = AutoCoderAgent(

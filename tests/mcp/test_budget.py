@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from mcp.server.mcpserver.exceptions import ToolError
 
 from autocoder_jupyter.mcp.answers import FunctionVerdict
 from autocoder_jupyter.mcp.link import Busy
-from autocoder_jupyter.mcp.server import SessionBudget, Tools
+
+if TYPE_CHECKING:
+    from autocoder_jupyter.mcp.server import Tools
 
 
-class Handler:
+def tools_of(link: Any, *, making: str = "") -> Tools:
+    from autocoder_jupyter.mcp.server import SessionBudget, Tools
+
+    return Tools(link, "schema", (), SessionBudget(1.0, making=making))
+
+
+class HeldLink:
     """Answers when the test says so, in the order that the test wants."""
 
     def __init__(self) -> None:
@@ -38,19 +45,19 @@ class Handler:
 
 def test_a_verdict_on_the_function_before_does_not_end_the_count_of_the_next() -> None:
     async def both() -> None:
-        handler = Handler()
-        tools = Tools(handler, "schema", (), SessionBudget(1.0))
+        link = HeldLink()
+        tools = tools_of(link)
         stale = asyncio.create_task(tools.verdict("total"))
         making = asyncio.create_task(tools.make("total", "It.", {}))
         await asyncio.sleep(0)
         early = asyncio.create_task(tools.verdict("total"))
-        await handler.tells("verdict", done=True, cost=0.1)  # that of the function that is replaced
-        await handler.tells("make", done=False, cost=0.0)
-        await handler.tells("verdict", done=True, cost=0.1)
+        await link.tells("verdict", done=True, cost=0.1)  # that of the function that is replaced
+        await link.tells("make", done=False, cost=0.0)
+        await link.tells("verdict", done=True, cost=0.1)
         await asyncio.gather(stale, early, making)
         assert (tools.budget.left, tools.budget.making) == (1.0, "total")
         now = asyncio.create_task(tools.verdict("total"))
-        await handler.tells("verdict", done=True, cost=0.4)
+        await link.tells("verdict", done=True, cost=0.4)
         await now
         assert (tools.budget.left, tools.budget.making) == (0.6, "")
 
@@ -62,7 +69,9 @@ def test_a_busy_kernel_costs_nothing() -> None:
         async def ask(self, asked: Mapping[str, Any]) -> dict[str, Any]:
             raise Busy("The kernel is busy with a cell.")
 
-    tools = Tools(BusyLink(), "schema", (), SessionBudget(1.0, making="total"))
+    from mcp.server.mcpserver.exceptions import ToolError
+
+    tools = tools_of(BusyLink(), making="total")
     with pytest.raises(ToolError, match="busy"):
         asyncio.run(tools.make("other", "It.", {}))
     assert (tools.budget.left, tools.budget.making) == (1.0, "total")

@@ -115,6 +115,9 @@ def test_a_worker_that_died_while_it_was_idle_is_not_alive(plain_process: type[P
     assert worker.alive
     process.kill()
     process.popen.wait(60)
+    deadline = time.monotonic() + 30  # a process that is forked meanwhile has its pipes until it executes something
+    while worker.alive and time.monotonic() < deadline:
+        time.sleep(0.01)
     assert not worker.alive
     worker.kill()
 
