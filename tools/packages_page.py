@@ -15,7 +15,10 @@ def packages_page(root: Path) -> str:
     settings = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))
     contracts = settings["tool"]["importlinter"]["contracts"]
     layers = [_names(layer) for contract in contracts if contract["type"] == "layers" for layer in contract["layers"]]
-    parts = ["# Packages", "A package imports only packages below it. import-linter checks this."]
+    parts = [
+        "# Packages",
+        "For contributors: which package has what? It imports only packages below it, which import-linter checks.",
+    ]
     for number, layer in enumerate(layers):
         below = [name for names in layers[number + 1 :] for name in names]
         for name in layer:

@@ -13,7 +13,8 @@ _PROMISE = re.compile(r"^(- |\| )\*\*([A-Z]\d+)\*\* (.+(?:\n  .+)*)", re.MULTILI
 _ABOUT = """\
 # Promises and their tests
 
-Which tests hold a promise of [Security](SECURITY.md) or [Privacy](PRIVACY.md)? The paths are below `tests/`."""
+For those who check what is promised. Which
+tests hold a promise of [Security](SECURITY.md) or [Privacy](PRIVACY.md)? The paths are below `tests/`."""
 
 
 def promises(page: str) -> Iterator[tuple[str, str]]:

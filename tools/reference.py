@@ -20,14 +20,23 @@ from autocoder_jupyter.settings.config import RECORDS
 from autocoder_jupyter.settings.setting import Option, SettingRecord
 
 _ABOUT_CELLS = """\
+*For you if you write a cell: which options are there, and what do they do?*
+
 These options describe one function, or what its cell does. Write them in a `%%autocode` cell, in the first line or in
 the lines of options below it. [Settings](settings.md) that have an option can be written there too."""
 
 _ABOUT_SETTINGS = """\
+*For you if a default does not suit you: what can be set, where, and to what?*
+
 Settings define how functions are generated. The first place with a value is used: the cell, `%config`,
 `[tool.autocode]` in `pyproject.toml`, JupyterLab's settings page, the environment variable, the default.
 `%autocode setup settings` shows every effective value and where it comes from. The last line of each setting says what
 the `pyproject.toml` of a folder can do with it before you agree to it with `%autocode trust`."""
+
+_ABOUT_COMMANDS = """\
+*For you if you work with functions that are there: which command does what?*
+
+`%autocode COMMAND …`, in a cell or a terminal. `%autocode -h all` lists them too."""
 
 _FOLDERS = {
     "free": "it can set this.",
@@ -126,7 +135,7 @@ def _cell_line(option: Option) -> str:
 
 
 def _commands() -> str:
-    parts = ["# Line commands", "`%autocode COMMAND …`, in a cell or a terminal. `%autocode -h all` lists them too."]
+    parts = ["# Line commands", _ABOUT_COMMANDS]
     for command in SUBCOMMANDS.values():
         parts += [f"## `%autocode {command.name}`", _sentence(command.help), _code("", _usage(command))]
         parts += [f"`{option.flags[0]}`\n: {_sentence(option.help)}" for option in command.options]

@@ -352,7 +352,8 @@ class CodeModeAgent:
         """
         messages = checked_history(history)
         tables = handles.checked_frames(frames, self._tools)
-        rules = rules_about([check.text("message", message)], tables, files)
+        check.text("message", message)
+        rules = rules_about([message], tables, files)
         text = rules_text(rules, prompt("code_mode.house rules")) if rules else ""
         content = "\n\n".join(filter(None, [message, text, self.described(tables)]))
         notes = tuple(f"House rule: {rule.line}" for rule in rules)

@@ -78,8 +78,8 @@ class Strip:
 def strip(
     tabs: Sequence[Tab], words: Iterable[str], progress: float, seconds: float, quiet: float, *, is_waiting: bool
 ) -> Strip:
-    """The line and the pane, whose height is always the same; content that does not fit is cut. While it waits for an
-    answer, there is no pane without content.
+    """The line and the pane. The height of the pane is always the same, and content that does not fit is cut; there is
+    none while it waits for an answer and nothing is written.
     """
     beats = _pulse(seconds, quiet, words, is_waiting=is_waiting)
     now = element("div", _bar(progress), *beats, class_="autocode-now", look="text window-head within")

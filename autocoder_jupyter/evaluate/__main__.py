@@ -21,6 +21,7 @@ from autocoder_jupyter.evaluate.trial import SHIPPED, UNASKED, TaskScore, markdo
 from autocoder_jupyter.models import preflight
 from autocoder_jupyter.request import AgentConfig
 from autocoder_jupyter.settings.choices import SANDBOXES
+from autocoder_jupyter.settings.parameters import positive_number
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -62,16 +63,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--api-key", metavar="VARIABLE", help="the NAME of the variable with the key")
     parser.add_argument("--sandbox", default="auto", choices=("auto", *SANDBOXES))
     budget = parser.add_mutually_exclusive_group(required=True)
-    budget.add_argument("--max-cost", type=_positive, help="US dollars for all tasks of a model together")
+    budget.add_argument("--max-cost", type=positive_number, help="US dollars for all tasks of a model together")
     budget.add_argument("--max-tokens", type=_positive_integer, help="tokens for all tasks of a model together")
     return parser
-
-
-def _positive(text: str) -> float:
-    value = float(text)
-    if not 0 < value < float("inf"):
-        raise ValueError(text)
-    return value
 
 
 def _positive_integer(text: str) -> int:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, get_args
 
 from autocoder_jupyter.errors import AutocodeError, InvalidRequest
 from autocoder_jupyter.settings.choices import Share
+from autocoder_jupyter.settings.parameters import positive_number
 
 if TYPE_CHECKING:
     from autocoder_jupyter.mcp.link import Link
@@ -94,18 +95,11 @@ def options() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--max-cost",
-        type=_positive,
+        type=positive_number,
         metavar="DOLLARS",
         help="for all functions that the agent has made, until this server ends; without it, none can be made",
     )
     return parser
-
-
-def _positive(text: str) -> float:
-    value = float(text)
-    if not 0 < value < float("inf"):
-        raise ValueError(text)
-    return value
 
 
 if __name__ == "__main__":

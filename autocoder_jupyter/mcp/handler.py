@@ -46,7 +46,7 @@ from autocoder_jupyter.mcp.answers import (
     Output,
 )
 from autocoder_jupyter.mcp.paths import NamedFolders
-from autocoder_jupyter.mcp.shown import Sight
+from autocoder_jupyter.mcp.shown import AgentView
 from autocoder_jupyter.redaction.logs import redacting_logger
 from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.redaction.messages import without_anything_secret
@@ -82,7 +82,7 @@ class Kept:
 
     value: Any
     output: Output
-    seen: Sight | None
+    seen: AgentView | None
 
 
 @dataclass(frozen=True)
@@ -120,10 +120,10 @@ class Handler:
     # What is there
 
     @property
-    def _sight(self) -> Sight:
+    def _view(self) -> AgentView:
         """What the agent may see now: the person can change the settings of the notebook at any time."""
         self.notebook.front_end.await_settings()
-        return Sight.of(self.notebook.settings().agent_config(), self.share)
+        return AgentView.of(self.notebook.settings().agent_config(), self.share)
 
     def _results(self) -> dict[str, CodeGenEvalResult]:
         """The functions of the notebook by name, also those that are being made."""
@@ -164,12 +164,12 @@ class Handler:
         return self.folders.table(text)
 
     def list(self) -> Listing:
-        sight, results = self._sight, self._results()
+        view, results = self._view, self._results()
         recorded = {name: load(name) for name in loadable() if name not in results}
         frames = {name: value for name, value in self._frames().items() if self._kept(name) is None}
         return Listing(
-            share=sight.share,
-            functions=[self._in_a_line(sight, result) for result in {**recorded, **results}.values()],
+            share=view.share,
+            functions=[self._in_a_line(view, result) for result in {**recorded, **results}.values()],
             frames=[
                 NamedTable(name=name, rows=len(value), columns=value.shape[1] if len(value.shape) > 1 else 1)
                 for name, value in frames.items()
@@ -177,8 +177,8 @@ class Handler:
             files=[NamedTable(name=name, size=size) for name, size in self.folders.tables()],
         )
 
-    def _in_a_line(self, sight: Sight, result: CodeGenEvalResult) -> NamedFunction:
-        told = result.can_be_called and not sight.withheld_of(result)
+    def _in_a_line(self, view: AgentView, result: CodeGenEvalResult) -> NamedFunction:
+        told = result.can_be_called and not view.withheld_of(result)
         return NamedFunction(
             name=result.name,
             signature=_signature(result, told=told),
@@ -187,18 +187,18 @@ class Handler:
         )
 
     def describe(self, name: str) -> Description:
-        sight = self._sight
+        view = self._view
         frames = self._frames()
-        if (kept := self._kept(name)) is not None and not (sight.may_show(kept.seen) and name in frames):
-            said = sight.said_of(kept.output, kept.seen)
+        if (kept := self._kept(name)) is not None and not (view.may_show(kept.seen) and name in frames):
+            said = view.said_of(kept.output, kept.seen)
             return Description(name=name, kind=said.kind, text=said.model_dump_json(), withheld=said.withheld)
         if name not in frames and name.isidentifier():
-            return self._described(sight, self._function(name))
+            return self._described(view, self._function(name))
         value = self._read(self._table(name), name)
-        return Description(name=name, kind=type(value).__name__, text=sight.table(_plain_name(name), value))
+        return Description(name=name, kind=type(value).__name__, text=view.table(_plain_name(name), value))
 
-    def _described(self, sight: Sight, result: CodeGenEvalResult) -> Description:
-        withheld = sight.withheld_of(result) if result.can_be_called else "it is not finished"
+    def _described(self, view: AgentView, result: CodeGenEvalResult) -> Description:
+        withheld = view.withheld_of(result) if result.can_be_called else "it is not finished"
         text = f"{result.name}{_signature(result, told=not withheld)}"
         if not withheld:
             text += f"\n\n{result.interface.documentation()}"
@@ -227,7 +227,7 @@ class Handler:
     # Calls
 
     def call(self, name: str, inputs: Mapping[str, Any]) -> CallOutputs:
-        sight, result = self._sight, self._function(name)
+        view, result = self._view, self._function(name)
         run = _run_of(result, self.made.get(name))
         if not result.can_be_called:
             raise InvalidRequest(
@@ -238,20 +238,26 @@ class Handler:
         values = self._inputs(result, inputs)
         given = {**result.original_samples, **values}
         unseen = {
-            key: sight.said_of(kept.output, kept.seen)
+            key: view.said_of(kept.output, kept.seen)
             for key, value in given.items()
             for kept in self.kept.values()
-            if kept.value is value and not sight.may_show(kept.seen)
+            if kept.value is value and not view.may_show(kept.seen)
         }
         read = {key: self._read(value, key) for key, value in given.items()}
-        shows = not unseen and sight.shows(read.values())
+        shows = not unseen and view.shows(read.values())
         # Of a table that may not be seen, the agent knows the names that it was told.
         read |= {key: pd.DataFrame(columns=output.columns) for key, output in unseen.items()}
         with _CALLING:
-            return self._called(sight, result, values, read.values(), shows=shows)
+            return self._called(view, result, values, read.values(), shows=shows)
 
     def _called(
-        self, sight: Sight, result: CodeGenEvalResult, values: Mapping[str, Any], given: Iterable[Any], *, shows: bool
+        self,
+        view: AgentView,
+        result: CodeGenEvalResult,
+        values: Mapping[str, Any],
+        given: Iterable[Any],
+        *,
+        shows: bool,
     ) -> CallOutputs:
         name = result.name
         with warnings.catch_warnings(record=True) as caught:
@@ -259,13 +265,13 @@ class Handler:
             try:
                 returned = result.run(**values)
             except AutocodeError as error:
-                raise sight.failure(result, error, shows=shows) from None
+                raise view.failure(result, error, shows=shows) from None
         specs = result.declared_outputs
         returned = [returned] if len(specs) == 1 else list(returned)
         outputs = []
         for spec, field_name, value in zip(specs, field_names([spec.name for spec in specs]), returned, strict=True):
-            output = sight.output(result, spec, value, given, shows=shows)
-            seen = sight if shows else None
+            output = view.output(result, spec, value, given, shows=shows)
+            seen = view if shows else None
             outputs.append(self._keep(name if len(specs) == 1 else f"{name}_{field_name}", value, output, seen, name))
         notes = [Masker().mask(str(warning.message)) for warning in caught] if shows else []
         run = _run_of(result, self.made.get(name))
@@ -304,7 +310,7 @@ class Handler:
         except (TypeError, ValueError):
             raise InvalidRequest(f"{spec.name} must be a {spec.written_type}.", hint=kind.iso_example) from None
 
-    def _keep(self, base: str, value: Any, output: Output, seen: Sight | None, function: str) -> Output:
+    def _keep(self, base: str, value: Any, output: Output, seen: AgentView | None, function: str) -> Output:
         """Bind a value to a new name, so that nothing is replaced. Without a kernel it gets a file too."""
         if isinstance(value, File | Dir):
             return output
@@ -337,20 +343,20 @@ class Handler:
         if not request.strip() or len(request) > LONGEST_REQUEST:
             raise InvalidRequest(f"A request is a text of at most {LONGEST_REQUEST:,} characters.")
         settings = self.notebook.settings()
-        config = self._sight.config
+        config = self._view.config
         samples = {}
         for key, text in data.items():
             if not is_input_name(key):
                 raise InvalidRequest(f"{visible(key[:100])!r} cannot be the name of an input.")
-            if (kept := self._kept(text)) is not None and not self._sight.may_show(kept.seen):
+            if (kept := self._kept(text)) is not None and not self._view.may_show(kept.seen):
                 raise InvalidRequest(
                     f"{text} cannot be the data of a request.",
                     why="It was computed from data that you may not see, and its names could tell them.",
                     hint="Use the frames and files from which it was computed.",
                 )
             samples[key] = self._read(self._table(text), key)
-            self._sight.require_describable(key, samples[key])
-        withheld = Sight(config).withheld_in(samples.values())
+            self._view.require_describable(key, samples[key])
+        withheld = AgentView(config).withheld_in(samples.values())
         config = replace(
             config,
             hide=tuple(name for name in config.hide if name in withheld.hidden),
@@ -390,7 +396,7 @@ class Handler:
             job.decline()  # as in a run without a user
         result = job.result if job is not None else self._function(name)
         run = _run_of(result, job)
-        return self._sight.verdict(result, run, waiting_for=self._waiting_for(result, run))
+        return self._view.verdict(result, run, waiting_for=self._waiting_for(result, run))
 
     def _waiting_for(self, result: CodeGenEvalResult, run: FunctionRun) -> str:
         """What only the person can do; "" if nothing."""

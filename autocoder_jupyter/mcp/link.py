@@ -61,9 +61,9 @@ class ProcessLink:
         self._opening = threading.Lock()
 
     async def ask(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        return await background.call_blocking(lambda: self._told(asked))
+        return await background.call_blocking(lambda: self._handled(asked))
 
-    def _told(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _handled(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         from autocoder_jupyter.mcp.handler import handled, of_folder
 
         with self._opening:
@@ -108,7 +108,7 @@ class KernelLink(ABC):
                 "code": "",
                 "silent": True,
                 "store_history": False,
-                "user_expressions": {"told": _ASK.format(text=repr(json.dumps(asked)))},
+                "user_expressions": {"answer": _ASK.format(text=repr(json.dumps(asked)))},
                 "allow_stdin": True,  # so that the notebook knows that somebody can be asked there
                 "stop_on_error": False,
             }
@@ -286,11 +286,11 @@ def _kernel_of(sessions: Any, notebook: str) -> str:
 
 def _answer_in(reply: Mapping[str, Any] | None) -> dict[str, Any]:
     """The answer in a reply of a kernel."""
-    told = (reply or {}).get("user_expressions", {}).get("told", {})
-    found = told.get("data", {}).get("application/json")
+    answer = (reply or {}).get("user_expressions", {}).get("answer", {})
+    found = answer.get("data", {}).get("application/json")
     if isinstance(found, dict):
         return found
-    kind = visible(str(told.get("ename") or (reply or {}).get("ename") or "no answer")[:100])
+    kind = visible(str(answer.get("ename") or (reply or {}).get("ename") or "no answer")[:100])
     raise InvalidRequest(
         f"The kernel did not do that: {kind}.",
         why="It must run Python with this version of autocoder-jupyter, and was perhaps interrupted.",

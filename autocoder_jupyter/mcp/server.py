@@ -104,22 +104,22 @@ class Tools:
             "arguments": arguments,
         }
         if len(json.dumps(asked)) > MOST_CHARACTERS:
-            raise _told(
+            raise _refusal(
                 f"A request has at most {MOST_CHARACTERS:,} characters.",
                 why="Data are passed by name, not as values.",
                 hint="Give the name of a frame or the path of a file.",
             )
         try:
-            told = await self.link.ask(asked)
+            answer = await self.link.ask(asked)
         except Unanswered as error:
             raise _Lost(str(error)) from None
         except Busy as error:
             raise _Later(str(error)) from None
         except AutocodeError as error:
             raise ToolError(str(error)) from None
-        if "error" in told:
-            raise ToolError(str(told["error"]))
-        found: Mapping[str, Any] = told["ok"]
+        if "error" in answer:
+            raise ToolError(str(answer["error"]))
+        found: Mapping[str, Any] = answer["ok"]
         return found
 
     async def verdict(self, name: str) -> FunctionVerdict:
@@ -146,7 +146,7 @@ class Tools:
 
     async def _require_budget(self) -> None:
         if self.budget.left is None:
-            raise _told(
+            raise _refusal(
                 "No budget was set, so nothing can be made.",
                 why="To make a function costs money, and the person sets how much.",
                 hint="waiting for the person: start this server with --max-cost DOLLARS.",
@@ -160,20 +160,20 @@ class Tools:
                 self.budget.lose()
                 raise
             if not verdict.done:
-                raise _told(
+                raise _refusal(
                     f"{making} is still being made.",
                     why="One function is made after the other, so that the budget holds.",
                     hint=f"verdict {making} with wait_seconds waits for it. {verdict.waiting_for}".strip(),
                 )
         if not self.budget.left:
-            raise _told(
+            raise _refusal(
                 "The budget is spent.",
                 why="It is for all functions that this server makes.",
                 hint="waiting for the person: start this server again with a new --max-cost.",
             )
 
 
-def _told(what: str, *, why: str, hint: str) -> ToolError:
+def _refusal(what: str, *, why: str, hint: str) -> ToolError:
     return ToolError(str(InvalidRequest(what, why=why, hint=hint)))
 
 

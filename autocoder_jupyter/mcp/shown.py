@@ -57,7 +57,7 @@ WITHHELD = "The reason may quote the data, so only the person can see it."
 
 
 @dataclass(frozen=True)
-class Sight:
+class AgentView:
     """What an agent may see.
 
     Args:
@@ -67,21 +67,21 @@ class Sight:
     config: AgentConfig
 
     @classmethod
-    def of(cls, config: AgentConfig, share: Share) -> Sight:
+    def of(cls, config: AgentConfig, share: Share) -> AgentView:
         return cls(replace(config, share=less_shared(config.share, share)))
 
     @property
     def share(self) -> Share:
         return self.config.share
 
-    def may_show(self, seen: Sight | None) -> bool:
-        """Whether what was shown with that sight may still be: the person can withhold more at any time."""
+    def may_show(self, seen: AgentView | None) -> bool:
+        """Whether what was shown with that view may still be: the person can withhold more at any time."""
         if seen is None or self.share != "rows":
             return False
         return set(self.config.hide) <= set(seen.config.hide) and set(self.config.mask) <= set(seen.config.mask)
 
-    def said_of(self, output: Output, seen: Sight | None) -> Output:
-        """What was said of an output with that sight, without what may not be shown any more."""
+    def said_of(self, output: Output, seen: AgentView | None) -> Output:
+        """What was said of an output with that view, without what may not be shown any more."""
         if seen is None or self.may_show(seen):
             return output
         return output.model_copy(update={"value": None, "columns": [], "withheld": self._not_shown})

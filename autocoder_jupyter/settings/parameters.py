@@ -98,6 +98,18 @@ def flag(parameter: str, value: Any) -> bool:
     return value
 
 
+def positive_number(text: str) -> float:
+    """A number of a command line.
+
+    Raises:
+        ValueError: it is none, or neither positive nor finite.
+    """
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise ValueError(text)
+    return value
+
+
 def text(parameter: str, value: Any) -> str:
     """A string that is not blank."""
     if not isinstance(value, str) or not value.strip():

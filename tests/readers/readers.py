@@ -1020,8 +1020,8 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "mcp.server:server_of.call",
         "mcp.server:server_of.describe",
         "mcp.server:server_of.list_all",
-        "mcp.shown:Sight._known_names",
-        "mcp.shown:Sight.output",
+        "mcp.shown:AgentView._known_names",
+        "mcp.shown:AgentView.output",
     ),
     "messages of a Jupyter server that the person named: mcp/test_kernel.py": (
         "mcp.link:ServerLink._connected",
