@@ -21,11 +21,11 @@ from autocoder_jupyter.magics.contracts import with_contracts
 from autocoder_jupyter.magics.examples import require_fit
 from autocoder_jupyter.magics.help import full_help, help_text
 from autocoder_jupyter.magics.no_data import require_data, require_frames
-from autocoder_jupyter.magics.notebook import Launch, Notebook, NotebookJob, is_ours, is_result
+from autocoder_jupyter.magics.notebook import Launch, Notebook, NotebookJob, is_ours, is_result, versions_of
 from autocoder_jupyter.magics.options import SETTINGS
 from autocoder_jupyter.magics.permissions import notice
 from autocoder_jupyter.magics.progress import TerminalProgress, ask_at_prompt, error_says_all
-from autocoder_jupyter.magics.references import collect_helpers, hints, without_rows
+from autocoder_jupyter.magics.references import collect_helpers, defined_before, hints, without_rows
 from autocoder_jupyter.magics.settings import Settings
 from autocoder_jupyter.magics.versions import given_fields, refined_request
 from autocoder_jupyter.request import AgentConfig, Backend, Request
@@ -297,8 +297,10 @@ def run_cell(notebook: Notebook, line: str, body: str) -> None:
 
 def _notices_of(command: CellCommand, request: Request, notebook: Notebook, config: AgentConfig) -> tuple[str, ...]:
     """Sentences about the cell that are not errors."""
+    is_new = not (command.refine or versions_of(notebook, command.name).folders())
     return (
         *hints(command, notebook.namespace),
+        *(defined_before(command, notebook.namespace, request.samples) if is_new else ()),
         *without_rows(request.samples),
         *without_effect(command.settings, config.backend),
     )

@@ -311,6 +311,49 @@ def _hint_for(name: str, value: object) -> str:
     return ""
 
 
+def defined_before(command: CellCommand, namespace: Mapping[str, Any], samples: Mapping[str, Any]) -> tuple[str, ...]:
+    """A sentence for each verified function that already computes something that the request of a new function names.
+
+    A request that could build on it would otherwise give the same term a second definition. Terms of one word, such as
+    `total`, are left out: most mean something else in each request.
+    """
+    named = {*find_references(command.prompt), command.name}
+    given = {*samples, *(str(label) for value in samples.values() for label in getattr(value, "columns", ()))}
+    texts = " . ".join((command.prompt, *(output.name for output in command.outputs)))
+    words = " ".join(re.findall(r"[^\W_]+|\.", texts.lower()))
+    found = []
+    for name, value in tuple(namespace.items()):
+        if name in named or not name.isidentifier() or name[0] == "_" or not is_result(value):
+            continue
+        term = next((term for term in _terms(name, value) if term not in given and _is_in(term, words)), None)
+        if term is not None:
+            found.append(
+                f"{name}, which is verified, computes {visible(term)}. To build on it, write @{name} in the request."
+            )
+    return tuple(found[:MOST_TERMS])
+
+
+MOST_TERMS = 3
+"""Functions that a cell names as already there."""
+
+
+def _terms(name: str, result: Any) -> Iterator[str]:
+    """What a verified function computes: its outputs and their columns, and its own name."""
+    report = result.report if result.done and result.last_good is result else None
+    if report is None or report.plan is None or report.contracts:
+        return
+    yield name
+    for output in report.plan.outputs:
+        yield output.name
+        yield from (column.name for column in output.columns)
+
+
+def _is_in(term: str, words: str) -> bool:
+    """Whether a text has a term of at least two words, the last one perhaps in the plural."""
+    parts = re.findall(r"[^\W_]+", term.lower())
+    return len(parts) > 1 and re.search(rf"\b{re.escape(' '.join(parts))}s?\b", words) is not None
+
+
 def without_rows(samples: Mapping[str, Any]) -> tuple[str, ...]:
     """A sentence for each table without rows: a filter may have matched nothing."""
     return tuple(

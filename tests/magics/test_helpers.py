@@ -8,7 +8,8 @@ import pytest
 
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.problems import find_problems
-from autocoder_jupyter.types import CodePlan, CodeSolution, OutputSpec
+from autocoder_jupyter.run.function_run import FunctionRun
+from autocoder_jupyter.types import CodePlan, CodeSolution, ColumnSpec, OutputSpec
 
 DATA = "import pandas as pd\nsales = pd.DataFrame({'a': [1, 2]})"
 NET = 'RATE = 2\n\n\ndef net(sales):\n    """Net of a table."""\n    return sales["a"].sum() / RATE\n'
@@ -72,6 +73,34 @@ def test_what_is_not_verified_is_refused(notebook: Any, jobs: Any) -> None:
         notebook.run("%%autocode second\nTwice @first of @sales.")
     with pytest.raises(InvalidRequest, match="@first is the function that this cell writes"):
         notebook.run("%%autocode first\nTwice @first of @sales.")
+
+
+def test_a_cell_says_which_verified_function_computes_what_it_names(notebook: Any, jobs: Any) -> None:
+    net = OutputSpec(name="sums", type="DataFrame", columns=(ColumnSpec(name="net_revenue", dtype="float64"),))
+    notebook.run("%%autocode monthly\nTotals of @sales.")
+    jobs.last.end(plan=PLAN.model_copy(update={"outputs": (net,)}))
+
+    def notices(cell: str) -> tuple[str, ...]:
+        notebook.run(cell)
+        state: FunctionRun = jobs.last.tracker.run
+        jobs.last.end(plan=PLAN)
+        return state.notice
+
+    said = "monthly, which is verified, computes net_revenue. To build on it, write @monthly in the request."
+    assert notices("%%autocode top\nThe customers with the highest Net Revenues in @sales.") == (said,)
+    assert notices("%%autocode best -o net_revenue:float\nThe best of @sales.") == (said,)
+    assert not notices("%%autocode other\nThe net of the revenue of @sales.")
+    assert not notices("%%autocode builds\nThe highest net revenue of @sales by @monthly.")
+    notebook.run("sales['net_revenue'] = 1.0")
+    assert not notices("%%autocode column\nThe highest net revenue of @sales.")
+    assert not notices("%%autocode monthly\nThe net revenue of @sales.")
+
+
+def test_only_verified_functions_are_offered_to_build_on(notebook: Any, jobs: Any) -> None:
+    notebook.run("%%autocode net_revenue\nTotals of @sales.")
+    jobs.last.end("failed", error="It fails.")
+    notebook.run("%%autocode top\nThe highest net revenue in @sales.")
+    assert not jobs.last.tracker.run.notice
 
 
 def test_a_refinement_keeps_the_helpers(notebook: Any, jobs: Any) -> None:
