@@ -144,6 +144,7 @@ class AutoCoderAgent(Constructor):
         question: str,
         /,
         *,
+        rules: Named | None = None,
         journal_root: str | os.PathLike[str] | None = None,
         **inputs: Any,
     ) -> CodeGenEvalResult:
@@ -152,6 +153,7 @@ class AutoCoderAgent(Constructor):
         Args:
             result: the function that the question is about.
             question: such as "Why did March fall?".
+            rules: as for `generate`.
             journal_root: as for `generate`.
             **inputs: values by input name, instead of the samples of the result.
 
@@ -162,7 +164,7 @@ class AutoCoderAgent(Constructor):
             InvalidRequest: the function was not verified here, or has no data.
         """
         given = await background.call_blocking(lambda: question_about(result, question, inputs))
-        return await shared_as(result, self).generate.aio(**given, journal_root=journal_root)
+        return await shared_as(result, self).generate.aio(**given, rules=rules, journal_root=journal_root)
 
     async def _generated(
         self,

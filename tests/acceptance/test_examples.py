@@ -31,7 +31,7 @@ def code_cells(name: str) -> list[Any]:
 
 def in_a_kernel(name: str) -> Any:
     """Examples that import a module beside them get their own kernel, because the import stays in it."""
-    return pytest.param(name, marks=[pytest.mark.own_kernel] if name.startswith("durable") else [])
+    return pytest.param(name, marks=[pytest.mark.own_kernel] if name.startswith(("durable", "revenue")) else [])
 
 
 @pytest.mark.slow
