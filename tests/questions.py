@@ -13,7 +13,7 @@ from autocoder_jupyter.engine.prepare import prepare, with_environment
 from autocoder_jupyter.engine.prompt import Brief
 from autocoder_jupyter.engine.repair import DiagnosisAnswer, complete, diagnosis_messages
 from autocoder_jupyter.engine.tests import tests_messages
-from autocoder_jupyter.engines.staged.fixer import CodeFix, fix_messages
+from autocoder_jupyter.engines.staged.writer import CodeFix, fix_messages
 from autocoder_jupyter.models.answers import with_schema
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.types import TestOutcome

@@ -267,7 +267,9 @@ def _limit(state: FunctionRun) -> float:
 # They are asked before code is written: as numbered lines, and as a form below the card.
 
 ASKED = "autocode-asked"
-"""The class of the questions on a card. The form hides them where it is shown."""
+"""The class of the questions on a card. The form, or the buttons, hide them where they are shown."""
+
+HIDES_ASKED = element("style", escape(f".{ASKED} {{ display: none !important; }}"))
 
 _LEFT_OPEN = "Let the plan decide"
 
@@ -305,7 +307,7 @@ class QuestionForm:
         self._leave.on_click(lambda _: answer([""] * len(questions)))
         rows = [row for group in zip(titles, self._choices, self._words, strict=True) for row in group]
         buttons = ipywidgets.HBox((self._go, self._leave))
-        hides = html_widget(element("style", escape(f".{ASKED} {{ display: none !important; }}")), {"display": "none"})
+        hides = html_widget(HIDES_ASKED, {"display": "none"})
         self.widget = ipywidgets.VBox((*rows, buttons, hides), layout={"max_width": "1292px", "margin": "6px 20px 0 0"})
         self.widget.add_class("autocode-questions")
 

@@ -59,6 +59,7 @@ from autocoder_jupyter.view.document import (
 from autocoder_jupyter.view.markup import clipped
 
 REASON_CHARACTERS = 2_000
+WHY_IT_ASKS = "The code imports it, and it is not in the list of known packages."
 MOST_DIFFERENCES = 8
 """Sentences about the data that the card shows."""
 
@@ -102,7 +103,7 @@ def rows(state: FunctionRun, *, in_full: bool = False) -> tuple[Row, ...]:
         Row("Note", lines(map(clipped, state.notice)), prefix=""),
         question_row(state),
         Row("Refine", lines([clipped(state.refinement, 600)])),
-        Row("Questions", (*_approval(state), *_questions(state)), prefix="", kind=ASKED if state.questions else ""),
+        Row("Questions", (*_approval(state), *_questions(state)), prefix="", kind=ASKED),
         approval_row(state),
         Row("Answers", lines(map(clipped, state.replies)), prefix="answered"),
         silent_row(state),
@@ -293,9 +294,7 @@ def _found_a_failure(state: FunctionRun, stage: StageName) -> bool:
 
 
 def _approval(state: FunctionRun) -> tuple[Block, ...]:
-    if not state.approval:
-        return ()
-    return (line(Span(state.asks, "warn"), "The code imports it, and it is not in the list of known packages."),)
+    return (line(Span(state.asks, "warn"), WHY_IT_ASKS),) if state.approval else ()
 
 
 def _questions(state: FunctionRun) -> tuple[Block, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from autocoder_jupyter.display.actions import WORDS, approval_row, model_row, silent_row, silent_status
+from autocoder_jupyter.display.actions import ASKED, WORDS, approval_row, model_row, silent_row, silent_status
 from autocoder_jupyter.display.charts import chart_block
 from autocoder_jupyter.display.folds import ASKS, MARKS, RUNS
 from autocoder_jupyter.display.outputs import glimpse_blocks
@@ -114,7 +114,7 @@ def question_lines(state: CodeRun) -> Iterator[str]:
         yield f"May it call {call.words}?{more}"
 
 
-def _why_it_asks(state: CodeRun) -> str:
+def why_it_asks(state: CodeRun) -> str:
     """Why it asks, and where all of the arguments are; "" without a question."""
     if not state.waiting:
         return ""
@@ -150,14 +150,16 @@ def _facts(state: CodeRun) -> Iterator[str]:
 
 
 def _question_rows(state: CodeRun) -> tuple[Row, ...]:
-    return Row("Questions", _questions(state), prefix=""), approval_row(state)
+    is_all_at_the_buttons = len(state.waiting) == 1 and not state.waiting[0].is_cut
+    kind = ASKED if is_all_at_the_buttons else ""
+    return Row("Questions", _questions(state), prefix="", kind=kind), approval_row(state)
 
 
 def _questions(state: CodeRun) -> tuple[Block, ...]:
     shown: list[Block] = []
     for words, call in zip(question_lines(state), state.waiting, strict=True):
         shown += [line(Span(words, "warn")), *_arguments(call)]
-    return (*shown, *lines([_why_it_asks(state)]))
+    return (*shown, *lines([why_it_asks(state)]))
 
 
 def _arguments(call: ToolCall) -> tuple[Block, ...]:

@@ -12,10 +12,20 @@ from collections.abc import Sequence
 from functools import cached_property, partial
 from typing import Any, Protocol
 
-from autocoder_jupyter.display.actions import QuestionForm
-from autocoder_jupyter.display.live import Shown, is_unverified, pictures_html, strip_of, widget_bundle
+from autocoder_jupyter.display.actions import HIDES_ASKED, QuestionForm
+from autocoder_jupyter.display.live import Shown, is_unverified, pictures_html, strip_of, why_it_asks, widget_bundle
 from autocoder_jupyter.display.strip import LAST_HTML, TABS
-from autocoder_jupyter.view.markup import EMPTY, Html, HtmlWidget, clipped, element, escape, html_output, html_widget
+from autocoder_jupyter.view.markup import (
+    EMPTY,
+    Html,
+    HtmlWidget,
+    clipped,
+    element,
+    escape,
+    html_output,
+    html_widget,
+    join,
+)
 
 FOLDED_SECONDS = 0.3
 """Seconds that the strip stays at the end, without height, so that the page does not scroll."""
@@ -141,7 +151,8 @@ class Controls:
             self._tabs.options = self._tabs.tooltips = shown.labels
             self._tabs.index = 0 if shown.labels else None
         self._draw(pictures_html(state))
-        self._show_decisions(state.question, state.asks)
+        self._tabs.layout.display = "none" if state.phase == "waiting" else None
+        self._show_decisions(state.question, state.asks, why_it_asks(state))
         self._show_above(state)
 
     def _draw(self, pictures: Html) -> None:
@@ -152,9 +163,9 @@ class Controls:
     def _draws(self) -> bool:
         return "_pictures" in vars(self) and bool(self._pictures.value)
 
-    def _show_decisions(self, question: str, words: str) -> None:
-        """Show a question with its buttons right below it. Each question has its own, which work when the user had time
-        to read it: the second click of a double click must not answer the next question.
+    def _show_decisions(self, question: str, words: str, why: str) -> None:
+        """Show a question with its buttons right below it, and no longer on the card. Each question has its own, which
+        work when the user had time to read it: the second click of a double click must not answer the next question.
         """
         if question == self._question:
             for button in self._decisions:
@@ -168,7 +179,8 @@ class Controls:
                 button("Approve", "success", lambda: self._job.approve(question)),
                 button("Decline", "", lambda: self._job.decline(question)),
             )
-        self._asks.value = element("div", element("strong", escape(clipped(words, 1_000)), look="warn"), look="text")
+        asked = element("strong", escape(clipped(words, 1_000)), look="warn")
+        self._asks.value = element("div", HIDES_ASKED, join(asked, escape(why), between=" "), look="text")
         self._buttons.children = self._decisions
         for button in before:
             button.close()

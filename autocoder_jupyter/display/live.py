@@ -186,6 +186,11 @@ def strip_of(state: Shown) -> strip.Strip:
     return code_card.render(state) if isinstance(state, CodeRun) else strip.render(state)
 
 
+def why_it_asks(state: Shown) -> str:
+    """Why a run asks what it asks; "" if that is not known."""
+    return code_card.why_it_asks(state) if isinstance(state, CodeRun) else card.WHY_IT_ASKS
+
+
 def pictures_html(state: Shown) -> Html:
     """The pictures of the outputs of a run under way, whose card has only their words; empty if there are none."""
     blocks = () if isinstance(state, CodeRun) else picture_blocks(state.outputs)

@@ -340,16 +340,19 @@ def _message(message: str) -> tuple[str, tuple[Block, ...]]:
 
 
 def first_failure(tests: Sequence[TestOutcome], evidence: Evidence | None, reason: str = "") -> str:
-    """The first of `failures` in one short line; "" when there is none."""
+    """The first of `failures` in one short line, of a long one what failed; "" when there is none."""
     own, others = (evidence.acceptance, evidence.checks) if evidence else ((), ())
     messages = [check.message for check in (*own, *others) if not check.passed]
     messages += [test.message for test in tests if test.outcome != "passed"]
     if late := next(filter(None, map(_time_of, messages)), ""):
         return f"{_LATE} {late} s"  # that is why the others failed
-    found = [_failed_line(check, reason) for check in own if not check.passed]
-    found += [f"{test.id}: {error_line(test)}" for test in tests if test.outcome != "passed"]
-    found += [_failed_line(check, reason) for check in others if not check.passed]
-    return clipped(" ".join(found[0].split()), FIRST_LINE) if found else ""
+    found = [(check.name, _failed_line(check, reason)) for check in own if not check.passed]
+    found += [(test.id, f"{test.id}: {error_line(test)}") for test in tests if test.outcome != "passed"]
+    found += [(check.name, _failed_line(check, reason)) for check in others if not check.passed]
+    for name, words in found:
+        told = " ".join(words.split())
+        return clipped(told if len(told) <= FIRST_LINE else f"✗ {name}", FIRST_LINE)
+    return ""
 
 
 def _time_of(message: str) -> str:

@@ -132,17 +132,18 @@ def _pulse(seconds: float, quiet: float, words: Iterable[str], *, is_waiting: bo
     """
     beat = f"animation-delay:-{seconds % 2:.2f}s"
     tone = "warn" if is_waiting else "busy"
-    silence = f"last update {so_far(quiet)} ago" if quiet >= QUIET_SECONDS else ""
     if is_waiting:
-        silence = f"waiting for {so_far(quiet)}"
-    text = " · ".join(filter(None, (clock(seconds), *words, silence)))
+        told = (f"waiting for you for {so_far(quiet)}", *words)
+    else:
+        told = (*words, f"last update {so_far(quiet)} ago" if quiet >= QUIET_SECONDS else "")
+    text = " · ".join(filter(None, (clock(seconds), *told)))
     return (
         element("span", escape("●"), class_="autocode-beat", aria_hidden="true", look=f"beat {tone}", style=beat),
         element("span", escape(text), look="one-line muted digits", title=text),
     )
 
 
-WAITS = "it waits for you: the question above has buttons"
+WAITS = "the buttons are above"
 
 
 # The current step of a generation
@@ -158,7 +159,7 @@ def render(state: FunctionRun) -> Strip:
 def _words(state: FunctionRun) -> Iterator[str]:
     """What happens now, and what it waits for."""
     if state.questions:
-        yield "it waits for your answers; without one, the plan decides"
+        yield "without an answer, the plan decides"
         return
     if state.phase == "waiting":
         yield WAITS
@@ -173,7 +174,8 @@ def _words(state: FunctionRun) -> Iterator[str]:
         yield from waits
     elif words := parts.no_answer(state) or ("waiting for the model" if silent else ""):
         yield words
-    yield from parts.effort(state)  # the longest, which a narrow page cuts
+    if not state.silent:
+        yield from parts.effort(state)  # the longest, which a narrow page cuts
 
 
 def _running(state: FunctionRun) -> list[StageName]:

@@ -8,8 +8,8 @@ It may import `versions`, `models`, `sandbox`, `contracts` and what is below the
 - `generation`: stages, setup and state of one generation
 - `prompt`: the shared beginning of all questions; `conversation`, `budget`: how they are asked
 - `plan`, `tests`, `repair`, `constraints`: one stage each, with its prompt
-- `probes`, `data_probes`: expressions with which the model looks at the data, and tables that a fix gets to see
-- `acceptance`, `sample_run`, `stub_check`, `verdict`: the evidence of one attempt, and what follows from it
+- `probes`: expressions with which the model looks at the data, and how values are told to it
+- `acceptance`, `sample_run`, `verdict`: the evidence of one attempt, and what follows from it
 - `first_run`: runs while the model still writes
 - `environment`, `packages`, `sandbox_session`: packages and workers
 - `journal`, `run_folder`, `version_record`: what is recorded

@@ -125,8 +125,13 @@ _MARKS = " .,;:`'\"*()[]{}-–"
 
 def docstring_in(text: str) -> str | None:
     """The docstring at the beginning of a module in an answer that may not be complete; None if it has no end yet."""
+    found = _head_in(text)
+    return found["text"] if found is not None else None
+
+
+def _head_in(text: str) -> re.Match[str] | None:
     found = _QUOTED.match(text[:_LONGEST_HEAD])
-    return found["text"] if found is not None and _BEFORE.fullmatch(found["before"]) else None
+    return found if found is not None and _BEFORE.fullmatch(found["before"]) else None
 
 
 def read_docstring(docstring: str) -> PlanAnswer:
@@ -398,10 +403,11 @@ class FirstAnswer:
         self._arrived += text
         if "'" not in text and '"' not in text:
             return
-        docstring = docstring_in(self._arrived)
-        if docstring is not None:
+        found = _head_in(self._arrived)
+        if found is not None:
             with suppress(Unreadable):  # the whole answer is read again
-                self._set_head(read_docstring(docstring))
+                self._set_head(read_docstring(found["text"]))
+                self._unshown = [self._arrived[found.end() :].lstrip()]
 
     def _set_head(self, answer: PlanAnswer) -> None:
         self._head = Head(answer, self._accept(answer))

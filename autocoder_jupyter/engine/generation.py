@@ -22,8 +22,7 @@ from autocoder_jupyter.engine.first_answer import FirstAnswer
 from autocoder_jupyter.engine.prepare import Prepared
 from autocoder_jupyter.engine.prompt import Brief
 from autocoder_jupyter.engine.sandbox_session import SandboxSession, Services
-from autocoder_jupyter.engine.stub_check import StubRuns
-from autocoder_jupyter.engine.tests import TestSuite
+from autocoder_jupyter.engine.tests import StubRuns, TestSuite
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.models.silence import SilenceWatch
 from autocoder_jupyter.redaction.messages import Redaction, hidden_values

@@ -6,22 +6,47 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
+from autocoder_jupyter.concurrency.background import call_blocking
+from autocoder_jupyter.data.rendering import neutral
+from autocoder_jupyter.data.withheld import WithheldColumns, shareable_tables
 from autocoder_jupyter.engine.conversation import Messages
-from autocoder_jupyter.engine.data_probes import DataProbes
 from autocoder_jupyter.engine.first_answer import FirstAnswer, first_messages
 from autocoder_jupyter.engine.generation import GenerationSetup
 from autocoder_jupyter.engine.plan import PlannedQuestion, reading
 from autocoder_jupyter.engine.prepare import Prepared, environment_text, prepare, with_environment
-from autocoder_jupyter.engine.probes import MOST_PROBES, ROUNDS, offer_text, probed_names
+from autocoder_jupyter.engine.probes import (
+    BUILTINS,
+    LONGEST,
+    MOST_PROBES,
+    MOST_ROWS,
+    REPLY,
+    ROUNDS,
+    SECONDS,
+    DescribedValue,
+    NotAProbe,
+    cut,
+    offer_text,
+    probed_names,
+    reply_of,
+    shown,
+    tables_used,
+    texts_in,
+)
+from autocoder_jupyter.engine.programs import program_text
 from autocoder_jupyter.engine.prompt import Brief
+from autocoder_jupyter.engine.sample_run import PROGRAM_FAILURES
 from autocoder_jupyter.engine.tests import read_suite, sort_tests, unreachable
+from autocoder_jupyter.errors import AutocodeError, OutOfMemory, SandboxTimeout, UnsupportedData, was_killed
+from autocoder_jupyter.prompts import prompt
 from autocoder_jupyter.request import AgentConfig, Earlier, Request
-from autocoder_jupyter.run.events import QuestionsAnswered, QuestionsAsked
+from autocoder_jupyter.run.events import QuestionsAnswered, QuestionsAsked, TextStreamed
+from autocoder_jupyter.sandbox.protocol import CallSpec, Program
 from autocoder_jupyter.settings.choices import EFFORTS, ENGINES
-from autocoder_jupyter.types import PlanQuestion, TestChoice
+from autocoder_jupyter.types import InputSpec, PlanQuestion, TestChoice, type_name
 from autocoder_jupyter.versions.request_fields import content_key
 from autocoder_jupyter.view.amounts import amount, counted
 
@@ -33,7 +58,7 @@ from autocoder_jupyter.view.amounts import amount, counted
 
 MOST_QUESTIONS = 3
 MOST_OPTIONS = 4
-LONGEST = 300
+LONGEST_QUESTION = 300
 """Characters of a question, an option or an answer."""
 
 _STEP = "answers"
@@ -97,7 +122,7 @@ def questions_of(asked: Sequence[PlannedQuestion]) -> tuple[PlanQuestion, ...]:
 
 
 def _short(text: object) -> str:
-    return " ".join(str(text).split())[:LONGEST]
+    return " ".join(str(text).split())[:LONGEST_QUESTION]
 
 
 async def _answers(setup: GenerationSetup, questions: tuple[PlanQuestion, ...]) -> tuple[str, ...]:
@@ -117,6 +142,98 @@ async def _answers(setup: GenerationSetup, questions: tuple[PlanQuestion, ...]) 
     if setup.config.cache != "disable":
         journal.add_step(_STEP, key, {"said": list(answers)})
     return answers
+
+
+# Probes of the first answer
+#
+# A model wrote what runs here. So it runs in the sandbox only, without network and secrets, on tables that have nothing
+# that the description of the data withholds; what comes back is bounded, not believed, and masked.
+
+_PROBE_STEP = "probe"
+_UNREADABLE = "its result cannot be shown"
+
+
+class DataProbes:
+    """Evaluates the probes of one generation.
+
+    Args:
+        names: the tables that may be probed.
+        ready: waits for the environment.
+    """
+
+    def __init__(self, setup: GenerationSetup, names: Sequence[str], ready: Callable[[], Awaitable[None]]) -> None:
+        self._setup = setup
+        self._names = names
+        self._ready = ready
+        self._masker = setup.prepared.context.masker
+        self._withheld = WithheldColumns.of(setup.config.hide, setup.config.mask)
+        self._tables: Mapping[str, Any] = {}
+
+    async def look(self, lines: Sequence[str], is_last: bool) -> Messages:
+        """The further messages of the conversation: the probes, and what they give."""
+        probes = lines[:MOST_PROBES]
+        results = []
+        for number, line in enumerate(probes, start=1):
+            expression, result = cut(neutral(line)), await self._result(line)
+            results.append(f'<data name="probe {number}">\n>>> {expression}\n{result}\n</data>')
+        if len(lines) > len(probes):
+            results.append(f"Only the first {MOST_PROBES} were evaluated.")
+        self._setup.emit(TextStreamed("plan", "\n" + "\n".join(results) + "\n"))
+        asked = "\n".join(["```probe", *map(cut, probes), "```"])
+        next_step = prompt("first_answer.no more probes") if is_last else prompt("first_answer.results of probes")
+        told = "\n\n".join([*results, next_step])
+        return ({"role": "assistant", "content": asked}, {"role": "user", "content": told})
+
+    async def _result(self, line: str) -> str:
+        """What a probe gives, as it is recorded or found out now."""
+        journal, cache = self._setup.services.journal, self._setup.config.cache
+        withheld = [sorted(self._withheld.hidden), sorted(self._withheld.masked)] if self._withheld else []
+        key = content_key(self._setup.prepared.context.text, MOST_ROWS, line, *withheld)
+        recorded = (journal.find_step(_PROBE_STEP, key) or {}).get("told") if cache == "auto" else None
+        if isinstance(recorded, str):
+            told = cut("\n".join(map(neutral, recorded.splitlines())))
+        else:
+            told = await self._evaluated(line)
+            if cache != "disable":
+                journal.add_step(_PROBE_STEP, key, {"told": told})
+        journal.add_probe(line, told)
+        return told
+
+    async def _evaluated(self, line: str) -> str:
+        try:
+            tables = await self._tables_of(tables_used(line, self._names))
+            reply = reply_of(await self._run(line, tables))
+            if (error := reply.get("error")) is not None:
+                (text,) = texts_in([error], 1)
+                return f"It failed: {shown(text, self._masker, LONGEST)}"
+            return DescribedValue.read(reply.get("value")).written(self._masker)
+        except NotAProbe as error:
+            return f"It was not evaluated: {shown(str(error), self._masker, LONGEST)}."
+        except SandboxTimeout:
+            return f"It failed: it took more than {SECONDS:g} s."
+        except OutOfMemory:
+            return "It failed: it needs too much memory."
+        except (*PROGRAM_FAILURES, UnsupportedData, ValueError) as error:
+            if isinstance(error, AutocodeError) and was_killed(error):
+                raise
+            return f"It failed: {_UNREADABLE}."
+
+    async def _tables_of(self, names: frozenset[str]) -> dict[str, Any]:
+        if not self._tables:
+            samples = {name: self._setup.request.samples[name] for name in self._names}
+            self._tables = await call_blocking(lambda: shareable_tables(samples, self._withheld, self._masker))
+        return {name: table for name, table in self._tables.items() if name in names}
+
+    async def _run(self, line: str, tables: Mapping[str, Any]) -> Any:
+        await self._ready()
+        code = program_text("look", EXPRESSION=line.strip(), ROWS=MOST_ROWS, BUILTINS=list(BUILTINS))
+        inputs = tuple(InputSpec(name=name, type=type_name(type(table))) for name, table in tables.items())
+        program, spec = (
+            Program(code, inputs, (REPLY,)),
+            CallSpec(seed=0, seconds=SECONDS, processor_seconds=SECONDS),
+        )
+        outcome = await self._setup.session.work(lambda worker: worker.call(program, tables, spec), is_offline=True)
+        return outcome.values[REPLY.name]
 
 
 # Planning

@@ -1,6 +1,6 @@
 """Probes: expressions with which the model looks at the data before it plans. What it may ask for, and how it is told.
 
-`data_probes` evaluates them.
+`planning` evaluates them; a fix is told tables in the same way.
 """
 
 from __future__ import annotations
@@ -19,12 +19,18 @@ from autocoder_jupyter.prompts import prompt
 from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.request import AgentConfig
 from autocoder_jupyter.settings.choices import EFFORTS
+from autocoder_jupyter.types import OutputSpec
 from autocoder_jupyter.untrusted import plain_json
 from autocoder_jupyter.untrusted.parsing import complaint, parse_expression
 
 # What the model may ask for
 
 MOST_PROBES, ROUNDS = 5, 2
+
+SECONDS = 10.0
+"""The most that one expression may take."""
+
+REPLY = OutputSpec(name="reply", type="str")
 
 _LONGEST_PROBE, _LONGEST_ANSWER = 1_000, 100_000
 _TAGS = ("probe", "probes")

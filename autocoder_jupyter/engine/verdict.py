@@ -8,8 +8,7 @@ from autocoder_jupyter.engine.acceptance import Acceptance
 from autocoder_jupyter.engine.evidence.rows_used import FollowedRun
 from autocoder_jupyter.engine.repair import last_line
 from autocoder_jupyter.engine.sample_run import SampleRun
-from autocoder_jupyter.engine.stub_check import CAN_FAIL
-from autocoder_jupyter.engine.tests import TestSuite, blind_id
+from autocoder_jupyter.engine.tests import CAN_FAIL, TestSuite, blind_id
 from autocoder_jupyter.sandbox.protocol import TestRun
 from autocoder_jupyter.types import (
     CheckOutcome,

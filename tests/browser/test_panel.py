@@ -73,6 +73,8 @@ def barriers(page: NotebookPage, *places: str) -> list[Any]:
         page.page.evaluate(
             """async include => {
                 const { jpThemeName: before } = document.body.dataset;
+                // For axe, all in a body without height is hidden, so it would measure no contrast.
+                document.body.style.height = "100vh";
                 const found = [];
                 // The splash of a new theme covers the page, and what is covered has no contrast that can be measured.
                 const isCovered = () => document.querySelector("#jupyterlab-splash") !== null;
@@ -85,6 +87,7 @@ def barriers(page: NotebookPage, *places: str) -> list[Any]:
                     const { violations } = await axe.run({ include }, { resultTypes: ["violations"] });
                     found.push(violations.map(({ id, nodes }) => [theme, id, nodes.map(node => node.html)]));
                 }
+                document.body.style.height = "";
                 return found.flat();
             }""",
             list(places),

@@ -399,6 +399,14 @@ def test_an_assertion_stands_once_on_a_failed_card(read: Any) -> None:
     assert both.count("3 == 4") == 2, "another test says what it found"
 
 
+def test_the_headline_cuts_no_assertion_but_names_what_failed() -> None:
+    message = f"E   assert {list(range(40))} == []"
+    state = replace(RUNNING, phase="failed", outcomes=(FAILED.model_copy(update={"message": message}),))
+    text = card_text(state)
+    assert "Failed · ✗ test_sum · " in text.splitlines()[0]
+    assert text.count(message.removeprefix("E   ")) == 1
+
+
 def test_what_failed_is_in_view_while_it_is_fixed(read: Any) -> None:
     tested = Evidence(tests=(FAILED, PASSED), acceptance=(CheckOutcome(name="mine", passed=False, message="2 < 3"),))
     fixing = replace(RUNNING, stage="fix", evidence=tested)

@@ -157,7 +157,7 @@ def test_an_update_is_one_message(monkeypatch: pytest.MonkeyPatch) -> None:
     strip(replace(STATE, seconds=1.0))  # nothing new is not sent
     assert len(sent) == 1
     strip(replace(STATE, seconds=2.0, phase="waiting", approval=("x",)))
-    assert len(sent) == 6  # and the question, its buttons, where both stand, and that the pane is gone
+    assert len(sent) == 7  # and the question, its buttons, where both stand, and that pane and tabs are gone
 
 
 def test_pictures_are_marked_until_they_are_verified_and_sent_once(monkeypatch: pytest.MonkeyPatch) -> None:

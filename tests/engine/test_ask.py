@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Sequence
 import pytest
 
 from autocoder_jupyter.engine.plan import PlannedQuestion
-from autocoder_jupyter.engine.planning import LONGEST, preview, questions_of
+from autocoder_jupyter.engine.planning import LONGEST_QUESTION, preview, questions_of
 from autocoder_jupyter.request import AgentConfig, Request
 from autocoder_jupyter.run.events import QuestionsAnswered, QuestionsAsked, SourceWritten
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced, sales
@@ -89,7 +89,7 @@ def test_questions_fit_a_card_and_have_something_to_choose() -> None:
     ]
     found = questions_of(asked)
     assert len(found) == 3 and found[0].text == "Two ?" and found[0].options == ("a", "b", "c", "d")
-    assert found[0].assumed == "" and len(found[1].text) == LONGEST
+    assert found[0].assumed == "" and len(found[1].text) == LONGEST_QUESTION
 
 
 def test_a_dry_run_shows_the_question_that_lets_the_model_ask_the_person() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from autocoder_jupyter.engine.prompt import Brief
 from autocoder_jupyter.engine.repair import DiagnosisAnswer, complete, diagnosis_messages
-from autocoder_jupyter.engines.staged.fixer import CodeFix, fix_messages
+from autocoder_jupyter.engines.staged.writer import CodeFix, fix_messages
 from autocoder_jupyter.models.answers import read_record
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import CodePlan, OutputSpec, TestOutcome

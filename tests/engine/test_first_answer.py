@@ -23,7 +23,7 @@ from autocoder_jupyter.engine.plan import reading
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.models.client import LiteLLMModel
 from autocoder_jupyter.request import Request
-from autocoder_jupyter.run.events import PlanReady, SourceWritten, StageStarted
+from autocoder_jupyter.run.events import PlanReady, SourceWritten, StageStarted, TextStreamed
 from autocoder_jupyter.types import InputSpec, OutputSpec
 from tests.runner import CODE, TESTS, Runner, fenced, sales
 from tests.scripted_model import Answer, ScriptedModel
@@ -204,6 +204,27 @@ async def test_the_plan_is_there_while_the_code_is_still_written() -> None:
         assert conversation.has_asked.is_set()  # workers are started then
         release.set()
         assert (await answer.code()).startswith(f"{BODY}\n#")
+
+
+async def test_the_code_is_shown_from_its_beginning() -> None:
+    """Also where the end of the docstring and the beginning of the code arrive at once."""
+    release = threading.Event()
+    heard: list[tuple[str, str]] = []
+    with ScriptedModel(
+        [Answer(f"```python\n{HEAD}\n\n{BODY}\n```", hold=release, hold_after=len(HEAD) + 60)]
+    ) as endpoint:
+        conversation = Conversation(
+            LiteLLMModel(endpoint.config()),
+            Budget(),
+            lambda event: heard.append((event.stage, event.text)) if isinstance(event, TextStreamed) else None,
+        )
+        request = Request("r", "Sum it up.")
+        answer = FirstAnswer(conversation, first_messages(request, INPUTS, ""), reading(request, INPUTS))
+        await asyncio.wait_for(answer.head(), 60)
+        release.set()
+        await answer.code()
+    code = "".join(text for stage, text in heard if stage == "code")
+    assert code.removesuffix("\n```") == BODY
 
 
 @pytest.mark.parametrize("stop_before", [True, False])

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from autocoder_jupyter.engine.repair import PatchError, excerpt, replace_tests
-from autocoder_jupyter.engines.staged.fixer import add_imports, apply_edits, changed_in_substance
+from autocoder_jupyter.engines.staged.writer import add_imports, apply_edits, changed_in_substance
 from autocoder_jupyter.types import Edit
 from tests.cases import each
 

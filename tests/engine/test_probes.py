@@ -12,15 +12,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.engine import data_probes
+from autocoder_jupyter.engine import planning
 from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.engine.conversation import Conversation, Messages
-from autocoder_jupyter.engine.data_probes import DataProbes
 from autocoder_jupyter.engine.first_answer import FirstAnswer, first_messages
 from autocoder_jupyter.engine.generation import GenerationSetup
 from autocoder_jupyter.engine.journal import Journal, sent_record
 from autocoder_jupyter.engine.plan import reading
-from autocoder_jupyter.engine.planning import preview
+from autocoder_jupyter.engine.planning import DataProbes, preview
 from autocoder_jupyter.engine.prepare import prepare
 from autocoder_jupyter.engine.probes import (
     LONGEST,
@@ -165,8 +164,8 @@ def test_questions_about_data_are_evaluated(expression: str) -> None:
 
 def test_the_sandbox_confines_what_the_first_check_lets_pass(ask: Look, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the check of the text, nothing of this machine can be reached either."""
-    monkeypatch.setattr(data_probes, "tables_used", lambda line, names: frozenset(names))
-    monkeypatch.setattr(data_probes, "BUILTINS", ("open", "__import__", "str", "len"))
+    monkeypatch.setattr(planning, "tables_used", lambda line, names: frozenset(names))
+    monkeypatch.setattr(planning, "BUILTINS", ("open", "__import__", "str", "len"))
     monkeypatch.setenv("PROBE_SECRET", "hunter2-hunter2")
     told = ask(
         "open('/etc/passwd').read()",
@@ -194,8 +193,8 @@ def test_a_table_is_never_told_whole(ask: Look) -> None:
 
 
 def test_a_probe_has_no_network_even_if_the_function_may_have_one(ask: Look, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(data_probes, "tables_used", lambda line, names: frozenset(names))
-    monkeypatch.setattr(data_probes, "BUILTINS", ("__import__",))
+    monkeypatch.setattr(planning, "tables_used", lambda line, names: frozenset(names))
+    monkeypatch.setattr(planning, "BUILTINS", ("__import__",))
     with ScriptedModel() as listening:
         connecting = f"__import__('socket').create_connection(('127.0.0.1', {listening.port}), 5).getpeername()"
         (told,) = ask(connecting, block_network=False)
@@ -208,7 +207,7 @@ def test_a_probe_that_fills_the_memory_is_told_as_a_failure(ask: Look) -> None:
 
 
 def test_what_never_ends_is_stopped(ask: Look, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(data_probes, "SECONDS", 1.0)
+    monkeypatch.setattr(planning, "SECONDS", 1.0)
     endless, after = ask("sum(len(orders) for each in range(10**12))", "len(orders)")
     assert "It failed: it took more than 1 s." in endless
     assert "int: 400" in after
@@ -276,7 +275,7 @@ def test_results_are_recorded_and_not_evaluated_again(
 ) -> None:
     first = ask("orders.status.value_counts()")
     assert "paid,200" in first[0]
-    monkeypatch.setattr(data_probes, "program_text", lambda *args, **named: pytest.fail("it was evaluated again"))
+    monkeypatch.setattr(planning, "program_text", lambda *args, **named: pytest.fail("it was evaluated again"))
     assert ask("orders.status.value_counts()") == first
     assert sent_record(tmp_path / ".autocode", "x", "run-1")["probes"][0][0] == "orders.status.value_counts()"
 

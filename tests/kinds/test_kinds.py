@@ -14,7 +14,7 @@ import pytest
 from autocoder_jupyter.codec import encode
 from autocoder_jupyter.codec.values import KINDS as CROSSING
 from autocoder_jupyter.engine.plan import meant_type
-from autocoder_jupyter.engine.stub_check import stub_program
+from autocoder_jupyter.engine.tests import stub_program
 from autocoder_jupyter.kinds.table import KINDS, type_name
 from autocoder_jupyter.kinds.values import REFUSED, TypeName
 from autocoder_jupyter.sandbox.protocol import Program

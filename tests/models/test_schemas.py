@@ -15,7 +15,7 @@ from autocoder_jupyter.engine.evidence.second_writer import _Pairs
 from autocoder_jupyter.engine.plan import PlanAnswer
 from autocoder_jupyter.engine.repair import DiagnosisAnswer, Rederivation
 from autocoder_jupyter.engine.tests import SortedTests
-from autocoder_jupyter.engines.staged.fixer import CodeFix
+from autocoder_jupyter.engines.staged.writer import CodeFix
 from autocoder_jupyter.models import library
 from autocoder_jupyter.models.protocol import ModelConfig, answer_form, bounded, schema_in_words, strict_schema
 from autocoder_jupyter.models.questions import dialect_of

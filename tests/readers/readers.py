@@ -61,7 +61,7 @@ from autocoder_jupyter.engine.start import _with_default, tests_problem
 from autocoder_jupyter.engine.tests import read_suite, with_tests
 from autocoder_jupyter.engines.claude.suite_watch import SuiteWatch
 from autocoder_jupyter.engines.claude.wire import EventReader, Message
-from autocoder_jupyter.engines.staged.fixer import add_imports, apply_edits, changed_in_substance
+from autocoder_jupyter.engines.staged.writer import add_imports, apply_edits, changed_in_substance
 from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.evaluate.trial import read_tasks
 from autocoder_jupyter.jobs.code_job import load_record
@@ -711,11 +711,11 @@ READERS: dict[str, Reader] = {
         {**_sources("names", "fences and code", "brackets"), "fences": lambda: hostile.repeated("```\n")},
         ("codemode.interpreter:runnable",),
     ),
-    "edits of code": Reader(_edited, _sources("names", "functions", "imports"), ("engines.staged.fixer:apply_edits",)),
+    "edits of code": Reader(_edited, _sources("names", "functions", "imports"), ("engines.staged.writer:apply_edits",)),
     "imports of an edit": Reader(
         lambda text, _: add_imports(text, ["import json"]),
         _sources("names", "imports"),
-        ("engines.staged.fixer:add_imports",),
+        ("engines.staged.writer:add_imports",),
     ),
     "a second solution": Reader(
         _second_read,
@@ -858,7 +858,7 @@ READERS: dict[str, Reader] = {
     "two versions of code": Reader(
         lambda text, _: (parsing.same_code(text, text + "\n"), changed_in_substance(text, text + "\n")),
         _sources("names", "f-strings", "names that are normalized"),
-        ("untrusted.parsing:same_code", "engines.staged.fixer:changed_in_substance"),
+        ("untrusted.parsing:same_code", "engines.staged.writer:changed_in_substance"),
     ),
     "code for a cell": Reader(
         lambda text, _: (insertable("# \u202e\n" + text, "growth"), renamed(text, "growth")),
@@ -1113,7 +1113,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "engines.claude.agent:Agent._tests_problem",
         "engines.claude.writer:BlindTests.judge",
         "engines.claude.writer:ClaudeWriter._take_tests",
-        "engines.staged.fixer:Fixer._fix_tests",
+        "engines.staged.writer:Fixer._fix_tests",
         "types.interface:InputSpec.default_value",
     ),
     "bounded by its caller, and not measured here": (

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from autocoder_jupyter.display import card, parts
 from autocoder_jupyter.display.parts import source_block
 from autocoder_jupyter.display.verified import invariant_items, mutation_items, stability_blocks, written_as
+from autocoder_jupyter.types.evidence import BEYOND
 from autocoder_jupyter.view.amounts import amount, counted
 from autocoder_jupyter.view.document import (
     Block,
@@ -221,13 +222,21 @@ def _compared(opinion: SecondOpinion | None, seen: SampleOutputs | None) -> tupl
     code = source_block(opinion.code[:CODE_CHARACTERS])
     return (
         Row("Differences", (Table(_HEADINGS, rows),) if rows else (), only="html"),
-        Row("Inputs tried", lines([", ".join(opinion.tried)]), only="html"),
-        Row("They differ on", lines([", ".join(opinion.differs_on)]), only="html"),
+        Row("Inputs tried", _inputs(opinion.tried), only="html"),
+        Row("They differ on", _inputs(opinion.differs_on), only="html"),
         Row("Smallest input", (Source(opinion.smallest, python=True),), only="html"),
         Row("Expected result", (Source(opinion.derivation),), only="html"),
         Fold(f"The second solution, by {opinion.model}", (code,) if opinion.code.strip() else (), only="html"),
     )
 
 
+def _inputs(names: Sequence[str]) -> tuple[Block, ...]:
+    """The names of inputs. Those that go beyond the profile of the sample have a line of their own, which says so."""
+    beyond = [name.removeprefix(BEYOND) for name in names if name.startswith(BEYOND)]
+    further = [f"Beyond the profile of the sample: {', '.join(beyond)}"] if beyond else []
+    return lines([", ".join(name for name in names if not name.startswith(BEYOND)), *further])
+
+
 def _on(difference: Difference) -> str:
-    return f"the sample {difference.on}" if difference.on else "the sample"
+    where = f"the sample {difference.on.removeprefix(BEYOND)}".rstrip()
+    return f"{where}, beyond its profile" if difference.on.startswith(BEYOND) else where

@@ -17,8 +17,7 @@ from autocoder_jupyter.engine.fault_attribution import FaultAttribution
 from autocoder_jupyter.engine.generation import GenerationState
 from autocoder_jupyter.engine.prompt import interface_problem
 from autocoder_jupyter.engine.repair import last_line
-from autocoder_jupyter.engine.stub_check import VACUOUS
-from autocoder_jupyter.engine.tests import TestSuite, blind_id, read_suite, write_tests
+from autocoder_jupyter.engine.tests import VACUOUS, TestSuite, blind_id, read_suite, write_tests
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.engine.writer import write_first_tests
 from autocoder_jupyter.engines.claude.agent import Agent

@@ -28,7 +28,18 @@ from autocoder_jupyter.display.inspector.evidence import (
 from autocoder_jupyter.display.parts import MESSAGE_CHARACTERS, source_block
 from autocoder_jupyter.run.events import SampleOutputs
 from autocoder_jupyter.run.function_run import FunctionRun
-from autocoder_jupyter.types import CheckOutcome, Evidence, OutputSpec, Report, Resources, Secret, TestOutcome
+from autocoder_jupyter.types import (
+    CheckOutcome,
+    Difference,
+    Evidence,
+    OutputSpec,
+    Report,
+    Resources,
+    SecondOpinion,
+    Secret,
+    TestOutcome,
+)
+from autocoder_jupyter.types.evidence import BEYOND
 from autocoder_jupyter.types.records import Glimpse
 from autocoder_jupyter.view.as_html import blocks_html
 from tests.cases import each
@@ -365,3 +376,13 @@ def test_rows_that_break_a_contract_are_shown_to_the_person_and_not_saved(read: 
     assert "revenue: ge: 1 of 12 rows" in saved and "-7" not in saved
     assert "revenue: ge: 1 of 12 rows (row 3: -7)" in live
     assert "in_full" not in report.model_dump_json()
+
+
+def test_what_goes_beyond_the_profile_is_said_once(read: Any) -> None:
+    places = ("with shuffled rows", f"{BEYOND}with new groups", f"{BEYOND}with a leap day")
+    difference = Difference(where="best", on=places[1], first="a", second="b")
+    opinion = SecondOpinion(state="agree", tried=places, differences=(difference,), differs_on=places[1:])
+    page = read(evidence_section(subject(changed(second_opinion=opinion)))).text
+    assert "Inputs tried with shuffled rows" in page
+    assert page.count("Beyond the profile of the sample: with new groups, with a leap day") == 2
+    assert BEYOND not in page and "the sample with new groups, beyond its profile" in page
