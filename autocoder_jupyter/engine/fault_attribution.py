@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 
 from autocoder_jupyter.engine.environment import GenerationPackages
 from autocoder_jupyter.engine.generation import GenerationState
-from autocoder_jupyter.engine.repair import DEPARTURE, TestFix, diagnose, fix_tests
-from autocoder_jupyter.engine.tests import TestSuite
+from autocoder_jupyter.engine.repair import (
+    DEPARTURE,
+    PatchError,
+    TestFix,
+    diagnose,
+    fix_tests,
+    last_line,
+    replace_tests,
+)
+from autocoder_jupyter.engine.tests import TestSuite, read_suite
 from autocoder_jupyter.errors import UnusableAnswer
 from autocoder_jupyter.run.events import Diagnosed
 from autocoder_jupyter.types import ErrorDiagnosis, TestFailure, TestOutcome
@@ -35,10 +43,17 @@ class FaultAttribution:
         self.unusable: list[UnusableAnswer] = []
 
     async def diagnosed(self, failing: Sequence[TestOutcome], suite: TestSuite) -> ErrorDiagnosis:
-        """Why tests of a module fail: the model's diagnosis, corrected by the results of earlier fixes."""
+        """Why tests of a module fail: the model's diagnosis, corrected by the results of earlier fixes.
+
+        The model is not asked about a test that failed before it called the function.
+        """
         state, setup = self._state, self._state.setup
-        asking = partial(diagnose, setup.conversation, state.diagnosis_brief, state.code, suite.source, failing)
-        diagnosis = self._reconsidered(await setup.stages.run("diagnose", asking))
+        broken = tuple(_broken(outcome) for outcome in failing if not outcome.calls)
+        diagnosis = ErrorDiagnosis()
+        if others := [outcome for outcome in failing if outcome.calls]:
+            asking = partial(diagnose, setup.conversation, state.diagnosis_brief, state.code, suite.source, others)
+            diagnosis = self._reconsidered(await setup.stages.run("diagnose", asking))
+        diagnosis = diagnosis.model_copy(update={"failures": (*broken, *diagnosis.failures)})
         setup.emit(Diagnosed(diagnosis))
         self._packages.add(diagnosis)
         return diagnosis
@@ -60,14 +75,24 @@ class FaultAttribution:
             failures.append(failure.model_copy(update={"error_type": kind}))
         return diagnosis.model_copy(update={"failures": tuple(failures)})
 
-    async def rederive(self, source: str, names: Sequence[str]) -> str:
-        """Have some tests of a module re-derived by a model that sees no code. Returns the new module."""
+    async def rederive(self, source: str, failing: Sequence[TestOutcome]) -> str:
+        """Have some tests of a module re-derived by a model that sees no code. Returns the new module.
+
+        A test that still fails before it calls the function is removed.
+        """
+        given_up = {one.id: None for one in failing if not one.calls and one.id in self.rederived}
+        with suppress(PatchError):
+            if given_up and read_suite(left := replace_tests(source, given_up)).ids:
+                self.tests_changed = tuple(dict.fromkeys((*self.tests_changed, *given_up)))
+                source, failing = left, [outcome for outcome in failing if outcome.id not in given_up]
+        if not failing:
+            return source
         setup, variant = self._state.setup, len(self.unusable)
-        fixing = partial(fix_tests, setup.conversation, self._state.diagnosis_brief, source, names, variant=variant)
+        fixing = partial(fix_tests, setup.conversation, self._state.diagnosis_brief, source, failing, variant=variant)
         fix: TestFix | None = None
         with self.tolerating_unusable():
             fix = await setup.stages.run("fix", fixing)
-            self.rederived.update(names)
+            self.rederived.update(outcome.id for outcome in failing)
             self.tests_changed = tuple(dict.fromkeys((*self.tests_changed, *fix.changed)))
         return fix.source if fix is not None else source
 
@@ -87,3 +112,12 @@ class FaultAttribution:
             yield
         except UnusableAnswer as error:
             self.unusable.append(error)
+
+
+def _broken(outcome: TestOutcome) -> TestFailure:
+    return TestFailure(
+        test_name=outcome.id,
+        error_message=last_line(outcome.message) or outcome.outcome,
+        root_cause="The test fails before it calls the function.",
+        error_type="test_error",
+    )

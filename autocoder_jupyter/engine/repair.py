@@ -242,23 +242,30 @@ class TestFix:
     changed: tuple[str, ...]
 
 
-def rederivation_messages(brief: Brief, tests: str, names: Sequence[str]) -> Messages:
-    """The question. It has neither the code, nor its results, nor the diagnosis."""
-    return brief.question(block("tests", excerpt(tests, names)), prompt("fix.rederive"))
+def rederivation_messages(brief: Brief, tests: str, failing: Sequence[TestOutcome]) -> Messages:
+    """The question. It has neither the code, nor its results, nor the diagnosis; only the errors of tests that failed
+    before they called the function.
+    """
+    broken = [f"{outcome.id}: {last_line(outcome.message)}" for outcome in failing if not outcome.calls]
+    return brief.question(
+        block("tests", excerpt(tests, [outcome.id for outcome in failing])),
+        *([prompt("fix.broken"), block("errors", shortened(Masker().mask("\n".join(broken))))] if broken else []),
+        prompt("fix.rederive"),
+    )
 
 
 async def fix_tests(
-    conversation: Conversation, brief: Brief, tests: str, names: Sequence[str], *, variant: int = 0
+    conversation: Conversation, brief: Brief, tests: str, failing: Sequence[TestOutcome], *, variant: int = 0
 ) -> TestFix:
     """Have tests re-derived, and replace or drop the wrong ones.
 
     A test without a clear verdict, or with an unusable replacement, stays.
     """
-    messages = rederivation_messages(brief, tests, names)
+    messages = rederivation_messages(brief, tests, failing)
     answer = await conversation.structured("fix", messages, Rederivation, variant=variant)
     verdicts = {verdict.test_name.rpartition("::")[2]: verdict for verdict in answer.verdicts}
     source, changed = tests, []
-    for name in names:
+    for name in (outcome.id for outcome in failing):
         verdict = verdicts.get(name.rpartition("::")[2])
         if verdict is None or verdict.verdict == "stands":
             continue

@@ -505,7 +505,10 @@ THE_SAMPLE = "the sample"
 
 
 class TestOutcome(Record):
-    """One test: its id (`test_x`, `TestC::test_x`, `test_x[1-a]`), the sentence that it checks, and its outcome."""
+    """One test: its id (`test_x`, `TestC::test_x`, `test_x[1-a]`), the sentence that it checks, and its outcome.
+
+    `calls` is false if it failed before it called the function, which then has no part in it; it is not recorded.
+    """
 
     __test__ = False
 
@@ -514,6 +517,7 @@ class TestOutcome(Record):
     seconds: float = 0.0
     sentence: str = ""
     message: str = ""
+    calls: bool = Field(default=True, exclude=True, repr=False)
 
     @property
     def is_blind(self) -> bool:

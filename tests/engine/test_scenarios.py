@@ -520,6 +520,51 @@ async def test_whoever_rederives_a_test_sees_neither_code_nor_result(runner: Run
     assert ".sum())" not in asked and "8.0" not in asked.replace("2.0", "")
 
 
+BROKEN = TESTS.replace("def test_sum():", "def test_sum():\n    pd.to_datetime(['2025-01-25 23:59', '2025-01-26'])")
+"""A test that fails before it calls the function."""
+
+
+async def test_a_test_that_fails_before_it_calls_the_function_is_replaced_without_a_diagnosis(runner: Runner) -> None:
+    produced = await run_script(
+        runner, shared=True, tests=BROKEN, fix_tests=[verdict("test_sum", "wrong", TESTS.split("\n\n\n")[1])]
+    )
+    assert produced.report.success and produced.report.evidence.tests_changed == ("test_sum",)
+    assert (
+        "diagnose" not in produced.asked and produced.of(Diagnosed)[0].diagnosis.failures[0].error_type == "test_error"
+    )
+    asked = next(prompt_of(request) for request in produced.model.requests if "You check the exp" in prompt_of(request))
+    assert "an error in the test itself" in asked and 'test_sum: ValueError: time data "2025-01-26"' in asked
+
+
+async def test_a_test_that_stays_broken_is_removed(runner: Runner) -> None:
+    tests = "\n\n\n".join((BROKEN, TESTS.split("\n\n\n")[1].replace("test_sum", "test_total")))
+    produced = await run_script(runner, tests=tests, fix_tests=[verdict("test_sum", "stands")] * 2)
+    assert produced.report.success and "test_sum" not in produced.report.tests
+    assert produced.report.evidence.tests_changed == ("test_sum",)
+    assert produced.asked.count("fix_tests") == 1
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        "made = run(sales=pd.DataFrame({'price': [1.0], 'quantity': [1]}))\n\n\ndef test_sum():\n    {}[made]",
+        "@pytest.fixture\ndef made():\n    return run(sales=pd.DataFrame({'price': [1.0], 'quantity': [1]}))\n\n\n"
+        "def test_sum(made):\n    {}[made]",
+        "def test_sum():\n    {}[run(sales=pd.DataFrame({'price': [1.0], 'quantity': [1]}))]",
+    ],
+)
+async def test_what_may_be_the_functions_fault_is_diagnosed(runner: Runner, calls: str) -> None:
+    tests = f"{TESTS.replace('test_sum', 'test_total')}\n\n\nimport pytest\n\n{calls}\n"
+    produced = await run_script(
+        runner,
+        tests=tests,
+        diagnose=[diagnosis(kind="test_error")],
+        fix_tests=[verdict("test_sum", "stands")],
+        settings={"max_iterations": 2},
+    )
+    assert "diagnose" in produced.asked
+
+
 async def test_code_that_passes_its_tests_but_fails_on_the_sample_is_no_success(runner: Runner) -> None:
     code = CODE.replace("    return", "    assert len(sales) < 3, 'too long for me'\n    return")
     edit = json.dumps(

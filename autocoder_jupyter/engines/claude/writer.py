@@ -218,7 +218,8 @@ class BlindTests:
         if not verdict.blind_failing:
             return None, []
         diagnosis = await self._attribution.diagnosed(verdict.blind_failing, self.suite)
-        if suspects := tuple(failure.test_name for failure in diagnosis.of_type("test_error")):
+        blamed = {failure.test_name for failure in diagnosis.of_type("test_error")}
+        if suspects := [outcome for outcome in verdict.blind_failing if outcome.id in blamed]:
             self.suite = read_suite(await self._attribution.rederive(self.suite.source, suspects))
         return diagnosis, list(diagnosis.of_type("logic"))
 

@@ -35,7 +35,7 @@ from autocoder_jupyter.prompts import prompt
 from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.sandbox.protocol import Callee, CallSpec, Program, TestSpec, Worker
 from autocoder_jupyter.settings.choices import EFFORTS
-from autocoder_jupyter.types import CodePlan, Edit, ErrorDiagnosis, TestFailure
+from autocoder_jupyter.types import CodePlan, Edit, ErrorDiagnosis, TestFailure, TestOutcome
 from autocoder_jupyter.untrusted.parsing import complaint, parse, same_code
 from autocoder_jupyter.versions.request_fields import content_key
 
@@ -375,7 +375,8 @@ class Fixer:
             return None
         diagnosis = await self._attribution.diagnosed(verdict.failing, suite)
         faults += diagnosis.of_type("logic")
-        suspects = tuple(failure.test_name for failure in diagnosis.of_type("test_error"))
+        blamed = {failure.test_name for failure in diagnosis.of_type("test_error")}
+        suspects = [outcome for outcome in verdict.failing if outcome.id in blamed]
         async with asyncio.TaskGroup() as group:
             if faults:
                 group.create_task(self._fix_code(faults, [failure.test_name for failure in faults]))
@@ -400,8 +401,8 @@ class Fixer:
     def _escalation(self, faults: Sequence[TestFailure]) -> str:
         return prompt("fix.again") if self._attribution.tries(faults) else ""
 
-    async def _fix_tests(self, suite: TestSuite, names: tuple[str, ...]) -> None:
-        source = await self._attribution.rederive(suite.source, names)
+    async def _fix_tests(self, suite: TestSuite, failing: Sequence[TestOutcome]) -> None:
+        source = await self._attribution.rederive(suite.source, failing)
         if source != suite.source:
             self._state.set_suite(read_suite(source))
 

@@ -107,6 +107,7 @@ class Verdicts:
             seconds=seconds_of(header.get("seconds")) or 0.0,
             sentence=self._sentences.get(_without_case(name), ""),
             message=stable(str(header.get("message") or ""), self._folder, min(self._room, _LONGEST_MESSAGE)),
+            calls=header.get("calls") is not False,
         )
         self._room = max(self._room - len(reported.message), 0)
         self._reported[reported.id] = reported
@@ -137,6 +138,7 @@ class Verdicts:
             seconds=sum(case.seconds for case in reported),
             sentence=self._sentences.get(_without_case(name), ""),
             message="\n".join(case.message if case.id == name else f"{case.id}: {case.message}" for case in bad),
+            calls=not bad or any(case.calls for case in bad),
         )
 
 

@@ -75,9 +75,9 @@ def run(header: Mapping[str, Any], host: TestsHost) -> None:
     os.environ["COLUMNS"] = "120"
     stubs = [partial(_call_stub, calls.LoadedProgram(shares_folder=True), header, code) for code in header["stubs"]]
     reports = Reports(host, header["tests"], stubs)
-    ask = reports.call_stub if stubs else host.ask
+    reports.ask = reports.call_stub if stubs else host.ask
     calls.provide(header["modules"])
-    sys.modules["solution"] = solution_module(header["function"], header["inputs"], header["outputs"], ask)
+    sys.modules["solution"] = solution_module(header["function"], header["inputs"], header["outputs"], reports.call)
     # Without confcutdir, pytest would use the folder of /dev/null and list all folders above, which is denied.
     folders = [f"--rootdir={Path.cwd()}", f"--confcutdir={Path.cwd()}"]
     printed = io.StringIO()
@@ -138,10 +138,13 @@ class Reports:
         self._host = host
         self._tests = tests
         self._stubs = stubs
+        self.ask: Ask = host.ask
         self._is_second = False
+        self._in_test = self._was_called = self._is_shared = False
         self._worst: dict[str, tuple[str, str]] = {}
         self._seconds: dict[str, float] = {}
         self._missing: dict[str, str] = {}
+        self._not_called: set[str] = set()
 
     def send(self, kind: str, **facts: Any) -> None:
         """Send one frame to the host."""
@@ -161,6 +164,21 @@ class Reports:
     def pytest_collection_finish(self, session: Any) -> None:
         """Hook of pytest: report the ids of all tests."""
         self.send("collected", ids=[_id(item.nodeid) for item in session.items])
+
+    def call(self, request: calls.Pieces) -> tuple[dict[str, Any], memoryview]:
+        """Call the function, and note that this test did. What a fixture calls may be for several tests."""
+        self._was_called = True
+        self._is_shared |= not self._in_test
+        return self.ask(request)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: Any) -> Generator[None, object, object]:
+        """Hook of pytest: the test itself runs, after its fixtures."""
+        self._in_test, self._was_called = True, False
+        try:
+            return (yield)
+        finally:
+            self._in_test = False
 
     def call_stub(self, request: calls.Pieces) -> tuple[dict[str, Any], memoryview]:
         """Call the stub on which the tests run now."""
@@ -184,6 +202,9 @@ class Reports:
             self.not_collected(error.text, error.missing_module)
             self.send("finished", exit_code=int(pytest.ExitCode.INTERRUPTED))
             os._exit(0)
+        is_its_own = call.when == "call" and not isinstance(error, ImportError)  # a package may be missing
+        if is_its_own and not (self._was_called or self._is_shared):
+            self._not_called.add(report.nodeid)
         if not isinstance(error, ModuleNotFoundError):
             error = error.__cause__  # `Tests` wraps what a test module raises
         if isinstance(error, ModuleNotFoundError) and error.name:
@@ -210,6 +231,7 @@ class Reports:
                 message=message[-_LONGEST_MESSAGE:],
                 seconds=self._seconds[name],
                 missing_module=self._missing.get(name, ""),
+                calls=name not in self._not_called,
             )
 
     def _note_second(self, name: str, report: Any) -> None:
