@@ -124,7 +124,8 @@ def question_blocks(name: str, opinion: SecondOpinion, seen: SampleOutputs | Non
     """
     opinion = written_as(opinion, seen)
     rest = opinion.differences[1 if opinion.readings else 0 :][:MOST_DIFFERENCES]
-    return (*_readings(name, opinion), *(line(Span("≠", "warn"), _sentence(entry)) for entry in rest))
+    differing = (line(Span("≠", "warn"), _sentence(entry)) for entry in rest)
+    return (*_readings(name, opinion), *differing, *lines([_misunderstandings(opinion)], "muted"))
 
 
 def written_as(opinion: SecondOpinion, seen: SampleOutputs | None) -> SecondOpinion:
@@ -183,8 +184,24 @@ def _use(name: str, number: int, reading: Reading) -> Offer:
     return Offer("Use this reading", cell, command, f"adds to the request: {reading.line}")
 
 
-def _notes(opinion: SecondOpinion) -> tuple[str, str, str]:
-    return _not_compared(opinion), _unanswered(opinion), _cost(opinion)
+def _notes(opinion: SecondOpinion) -> tuple[str, ...]:
+    return _not_compared(opinion), _unanswered(opinion), _of_one_family(opinion), _cost(opinion)
+
+
+def _misunderstandings(opinion: SecondOpinion) -> str:
+    points = "; ".join(point.rstrip(".") for point in opinion.misunderstandings)
+    return f"Easy to misunderstand: {clipped(points, SENTENCE_CHARACTERS)}." if points else ""
+
+
+def _of_one_family(opinion: SecondOpinion) -> str:
+    """That both solutions may share a mistake, and how to ask somebody else."""
+    if not opinion.family or not opinion.code:
+        return ""
+    other = "anthropic/claude-sonnet-4-5" if opinion.family == "GPT" else "openai/gpt-4.1"
+    return (
+        f"Both solutions are by one family of models ({clipped(opinion.family, 80)}), which may read the request "
+        f'wrongly in the same way. %config Autocode.second_model = "{other}" has another family write the second one.'
+    )
 
 
 def _unanswered(opinion: SecondOpinion) -> str:

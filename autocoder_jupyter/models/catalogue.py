@@ -111,6 +111,39 @@ def _near(word: str, known: Iterable[str]) -> list[str]:
     return difflib.get_close_matches(word, sorted(known), 3, _NEAR)
 
 
+_FAMILIES = {
+    "Claude": ("claude",),
+    "Gemini": ("gemini", "gemma"),
+    "GPT": ("gpt", "chatgpt", "o1", "o3", "o4", "codex"),
+    "Llama": ("llama",),
+    "Mistral": ("mistral", "mixtral", "ministral", "magistral", "codestral", "devstral"),
+    "Qwen": ("qwen", "qwq"),
+    "DeepSeek": ("deepseek",),
+    "Grok": ("grok",),
+    "Command": ("command",),
+    "Nova": ("nova",),
+    "Phi": ("phi",),
+    "GLM": ("glm",),
+    "Kimi": ("kimi",),
+}
+"""Models that learned from the same data, by how the words of their names begin."""
+
+
+def shared_family(one: str, other: str) -> str:
+    """The family of both models, such as `Claude`, or their name if it is the same; "" if their names tell of none."""
+    families = [_family(name) for name in (one, other)]
+    if families[0] == families[1]:
+        return families[0] or (one if one == other else "")
+    return ""
+
+
+def _family(model: str) -> str:
+    """The family that the first word of a name says that is one of a family."""
+    words = re.findall(r"[a-z]+\d*", model.rpartition("/")[2].casefold())
+    found = (family for word in words for family, starts in _FAMILIES.items() if word.startswith(starts))
+    return next(found, "")
+
+
 def has_price(model: str) -> bool:
     """Whether the table may have the price of a model, under its own name or that of its provider's."""
     return ":" in model or not _priced().isdisjoint({model, model.partition("/")[2], model.rpartition("/")[2]})

@@ -635,6 +635,13 @@ class Reading(Record):
     assumption: str = ""
 
 
+MOST_MISUNDERSTANDINGS = 3
+
+
+def _first_few(texts: tuple[str, ...]) -> tuple[str, ...]:
+    return texts[:MOST_MISUNDERSTANDINGS]
+
+
 class SecondOpinion(Record):
     """The comparison with an independent second solution of the request.
 
@@ -644,6 +651,8 @@ class SecondOpinion(Record):
     counterpart and the variations on which the second one failed. `differs_on` names all inputs on which they differ;
     `differences` has each place once. `parts` is the number of small parts of the sample on which both agree; 0 if they
     differ on one.
+    `misunderstandings` are what the writer of the second one says could be misunderstood. `family` is the family of
+    models that wrote both, such as "Claude"; "" if there are two, or that is unknown.
     `smallest` is a small input on which they differ, as Python source, and `derivation` the correct output for it,
     derived independently from the request and the plan; `confirms` says which of the two has it. `tests` are the tests
     that were made from it, and that the function has passed since. If the second one has the derived output and the
@@ -656,6 +665,8 @@ class SecondOpinion(Record):
     note: str = ""
     code: str = ""
     model: str = ""
+    family: _Shown = ""
+    misunderstandings: Annotated[tuple[_Shown, ...], AfterValidator(_first_few)] = ()
     differences: tuple[Difference, ...] = ()
     readings: tuple[Reading, ...] = ()
     differs_on: tuple[str, ...] = ()

@@ -131,6 +131,8 @@ def test_the_second_question_speaks_of_no_plan_and_shows_its_outputs_beside_the_
     request = Request(name="x", prompt="p", outputs=(OutputSpec(name="total", type="float"),))
     asked = second_messages(request, (InputSpec(name="sales", type="DataFrame"),), "")[1]["content"]
     assert '<interface>\nOUTPUTS = {"total": "float"}\n\ndef run(sales: pd.DataFrame): ...\n</interface>' in asked
-    assert "There are no plan and no tests:\nwhere the rules above refer to the plan, you decide." in asked
-    assert "determines something that this user may not expect, follow the rule" in asked
+    plain = " ".join(asked.split())
+    assert "There are no plan and no tests: where the rules above refer to the plan, you decide." in plain
+    assert "say what a colleague could misunderstand" in asked and "as this user most likely means it" not in asked
+    assert "determines something that this user may not expect, follow the rule" in plain
     assert "list[str], dict[str, float] and\n  the like (with the type of their elements)" in asked

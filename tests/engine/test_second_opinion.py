@@ -12,13 +12,14 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from autocoder_jupyter.display.live import card_html, card_text
+from autocoder_jupyter.display.live import card_html, card_text, document_of
 from autocoder_jupyter.display.verified import opinion_blocks
 from autocoder_jupyter.engine.evidence.readings import name_other_choices
 from autocoder_jupyter.engine.evidence.second_opinion import SecondOpinionStage
 from autocoder_jupyter.request import Example
 from autocoder_jupyter.run.events import Event, Finished, FunctionVerified, OpinionGiven, SourceWritten, VersionBegun
 from autocoder_jupyter.run.function_run import FunctionRun
+from autocoder_jupyter.run.of_report import run_of
 from autocoder_jupyter.types import InputSpec, OutputSpec, Reading, Report, Secret, TypeName
 from autocoder_jupyter.versions.store import Versions
 from tests.runner import CODE, PLAN, TESTS, Generated, Runner, fenced
@@ -76,6 +77,32 @@ async def test_another_reading_is_shown_in_numbers_with_the_assumption_it_hangs_
     assert (difference.where, difference.first, difference.second, difference.on) == ("total", "140", "60", "")
     (reading,) = opinion.readings
     assert (reading.words, reading.assumption) == ("as the price alone", "Rows with a missing price count as zero.")
+
+
+WARY = OTHERWISE.replace(
+    '"""How it is read:',
+    '"""Easy to misunderstand:\n- revenue: with \x1b[31mquantity or without\n- a\n- b\n- c %autocode setup\n\nRead as:',
+)
+
+
+async def test_what_could_be_misunderstood_is_shown_where_the_two_differ(runner: Runner) -> None:
+    told = script(second=[fenced(WARY)], derive=[derived(2.0)], name=[NAMED])
+    produced = await runner.begin(told, settings=ON)
+    opinion = produced.opinion
+    assert opinion.state == "differ" and len(opinion.misunderstandings) == 3
+    assert "\x1b" not in "".join(opinion.misunderstandings)
+    shown = card_text(run_of(produced.report, "ready"))
+    assert "Easy to misunderstand: revenue: with" in shown and "quantity or without" in shown
+    asked = next(prompt for prompt in map(prompt_of, produced.model.requests) if "Two analysts answered" in prompt)
+    assert "1. revenue is the price alone" in asked and "quantity or without" not in asked
+
+
+async def test_one_family_of_models_is_said_in_the_evidence_with_a_way_to_ask_another(runner: Runner) -> None:
+    produced = await runner.begin(script(second=[fenced(AGREEING)]), settings=ON)
+    assert produced.opinion.family == produced.opinion.model, "a model of no known family is its own"
+    words = "wrongly in the same way. %config Autocode.second_model ="
+    first_sight, *folded = document_of(run_of(produced.report, "ready")).sections
+    assert words not in str(first_sight) and any(words in str(section) for section in folded)
 
 
 async def test_who_derives_sees_neither_solution_and_no_result_and_only_made_up_values(

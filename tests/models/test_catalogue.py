@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from autocoder_jupyter.models import catalogue
-from autocoder_jupyter.models.catalogue import known_models, known_providers
+from autocoder_jupyter.models.catalogue import known_models, known_providers, shared_family
 from autocoder_jupyter.models.library import load
 
 
@@ -40,3 +40,19 @@ def test_without_a_table_no_names_are_known(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(catalogue, "_TABLE", "no_such_file.json")
     assert known_models() == []
     catalogue._chat_models.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "family"),
+    [
+        ("anthropic/claude-sonnet-4-5", "bedrock/us.anthropic.claude-3-7-sonnet-20250219-v1:0", "Claude"),
+        ("openai/gpt-4.1", "azure/o3-mini", "GPT"),
+        ("openai/chatgpt-4o-latest", "openai/gpt-4.1", "GPT"),
+        ("groq/deepseek-r1-distill-llama-70b", "deepseek/deepseek-chat", "DeepSeek"),
+        ("openai/gpt-4.1", "anthropic/claude-sonnet-4-5", ""),
+        ("openai/our-own", "openai/our-own", "openai/our-own"),
+        ("openai/our-own", "openai/another", ""),
+    ],
+)
+def test_models_of_one_family_are_found_by_their_names(one: str, other: str, family: str) -> None:
+    assert shared_family(one, other) == family

@@ -48,6 +48,7 @@ from autocoder_jupyter.engine.prompt import Brief
 from autocoder_jupyter.engine.tests import TestSuite, with_tests
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.errors import AutocodeError, SandboxError, UnusableAnswer, brief_error
+from autocoder_jupyter.models.catalogue import shared_family
 from autocoder_jupyter.redaction.messages import Redaction
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.run.events import OpinionGiven
@@ -372,6 +373,8 @@ class SecondOpinionStage:
         opinion = SecondOpinion(
             code=second.code,
             model=setup.config.second_model or setup.config.model,
+            family=shared_family(setup.config.model, setup.config.second_model or setup.config.model),
+            misunderstandings=tuple(map(state.redaction.masked, second.misunderstandings)),
             differs_on=found.differs_on,
             compared=found.compared,
             tried=found.tried,
@@ -416,6 +419,7 @@ class SecondOpinionStage:
             self._unanswered[READING] = None
         answered = {
             "model": recorded.model,
+            "family": recorded.family,
             "smallest": recorded.smallest,
             "derivation": recorded.derivation,
             "confirms": recorded.confirms,

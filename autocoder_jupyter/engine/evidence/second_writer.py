@@ -33,11 +33,12 @@ MOST_OUTPUTS = 100
 
 @dataclass(frozen=True)
 class SecondSolution:
-    """The module, its outputs, and how it reads the request."""
+    """The module, its outputs, how it reads the request, and what it says could be misunderstood."""
 
     code: str
     outputs: tuple[OutputSpec, ...]
     readings: tuple[str, ...]
+    misunderstandings: tuple[str, ...] = ()
 
 
 def second_messages(request: Request, inputs: Sequence[InputSpec], data_context: str) -> Messages:
@@ -74,9 +75,20 @@ def read_second(code: str, declared: Sequence[OutputSpec], *, may_add: bool = Fa
         outputs = tuple(exact.get(spec.name, spec) for spec in _outputs(module)) or outputs
     if not outputs:
         raise UnusableAnswer("The module does not say what it returns.")
-    docstring = ast.get_docstring(module) or ""
-    lines = [line.strip() for line in docstring.splitlines()]
-    return SecondSolution(code, outputs, tuple(line[2:].strip() for line in lines if line.startswith("- ")))
+    misunderstandings, readings = _notes(ast.get_docstring(module) or "")
+    return SecondSolution(code, outputs, readings, misunderstandings)
+
+
+def _notes(docstring: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What could be misunderstood, and how the request is read: the points below a heading that says so, and others."""
+    found: tuple[list[str], list[str]] = [], []
+    is_reading = True
+    for line in map(str.strip, docstring.splitlines()):
+        if line.startswith("- "):
+            found[is_reading].append(line[2:].strip())
+        elif line.endswith(":"):
+            is_reading = "misunderst" not in line.casefold()
+    return tuple(found[0]), tuple(found[1])
 
 
 def _outputs(module: ast.Module) -> tuple[OutputSpec, ...]:
