@@ -104,6 +104,7 @@ ORIGINS = {
     "magics/versions.py::bind": USER,
     "engine/programs/alternatives.py::run": INSIDE,
     "engine/programs/checker.py::run": INSIDE,
+    "engine/programs/properties.py::run": INSIDE,
     "engine/programs/row_counts.py::Follower._note_call": INSIDE,
     "engine/programs/row_counts.py::Follower._note_of_pandas": INSIDE,
     "engine/programs/row_counts.py::Follower.found": INSIDE,

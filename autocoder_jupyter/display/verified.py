@@ -87,6 +87,8 @@ def _invariant(invariant: Invariant) -> Item:
     if invariant.holds:
         return Item(Span("✓ holds" if invariant.said else "✓ same", "good"), (_invariant_words(invariant),))
     below = (Source(invariant.smallest[:INPUT_CHARACTERS], python=True),) if invariant.smallest else ()
+    if invariant.said and invariant.demanded_by == "nobody":
+        return Item(Span("– rejected", "muted"), (_invariant_words(invariant),), "by a second derivation", below=below)
     if invariant.said:
         return Item(Span("– fails", "warn"), (_invariant_words(invariant),), below=below)
     about = f"in {invariant.where}{_EXPECTATIONS[invariant.demanded_by]}"

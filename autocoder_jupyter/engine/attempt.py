@@ -36,7 +36,7 @@ from autocoder_jupyter.engine.version_record import VerifiedTurn, VersionRecord,
 from autocoder_jupyter.run.events import EvidenceGathered, TestReported, TestsCollected
 from autocoder_jupyter.run.of_report import SECOND, TRIAL
 from autocoder_jupyter.sandbox.protocol import Program, TestRun, TestSpec, Worker
-from autocoder_jupyter.types import CheckOutcome, Exchange, LayerCost, Report, Strength, TestOutcome, Usage
+from autocoder_jupyter.types import CheckOutcome, Exchange, LayerCost, Report, Strength, TestFailure, TestOutcome, Usage
 from autocoder_jupyter.versions.verification import shown
 
 _Runs = tuple[TestRun | None, TestRun | None]
@@ -298,13 +298,18 @@ class Examination:
         finally:
             examining.cancel()
         self._seconds_left = max(until - time.monotonic(), 0.0)
+        fault: TestFailure | None = None
         if strength is not None:
-            strength = await self.examiner.judged(strength, self._second_opinion.agreed)
+            agreed, may_doubt = self._second_opinion.agreed, record.may_be_changed and extended.success
+            strength = await self.examiner.judged(strength, agreed)
+            strength, fault = await self.examiner.on_properties(
+                state, strength, agreed, self._seconds_left, may_doubt=may_doubt
+            )
         verdict = replace(verdict, strength=strength, followed=run)
         verified = VerifiedTurn(replace(turn, verdict=verdict), suite)
         extended = replace(extended, strength=strength, followed=run)
         if extended.success and strength is not None and record.may_be_changed:
-            fault = await self.examiner.doubt(state, self._second_opinion.agreed)
+            fault = fault or await self.examiner.doubt(state, self._second_opinion.agreed)
             if fault is not None:
                 extended = replace(extended, failures=(*extended.failures, fault))
             else:

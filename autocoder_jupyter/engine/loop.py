@@ -20,6 +20,7 @@ from autocoder_jupyter.engine.budget import Budget
 from autocoder_jupyter.engine.constraints import Constraints
 from autocoder_jupyter.engine.difference_words import changes
 from autocoder_jupyter.engine.environment import GenerationPackages
+from autocoder_jupyter.engine.evidence.properties import PREFIX
 from autocoder_jupyter.engine.evidence.second_opinion import SecondOpinionStage
 from autocoder_jupyter.engine.evidence.split import declared
 from autocoder_jupyter.engine.first_run import EarlyEvidence, FirstRun, show_outputs
@@ -316,7 +317,7 @@ class _Generation:
                 self._doubted = None if verdict.success else verified
                 if self._doubted is not None:
                     opinion = self._second_opinion.doubt or self._second_opinion.opinion
-                    by = "the second opinion" if self._second_opinion.doubt else "a change of the data"
+                    by = "the second opinion" if self._second_opinion.doubt else _doubted_by(verdict)
                     await record.begin_another(self._doubted, opinion, by)
                 record.change_last(verdict=verdict)
             if record.start.previous is not None:
@@ -438,6 +439,11 @@ async def _output_changes(
         if lines:
             changed.append(OutputChange(name=name, lines=lines))
     return tuple(changed)
+
+
+def _doubted_by(verdict: Verdict) -> str:
+    """What found an error in a verified function, beside the second opinion."""
+    return "a property" if verdict.failures[-1].test_name.startswith(PREFIX) else "a change of the data"
 
 
 def sample_drift(setup: GenerationSetup, version: Version) -> tuple[str, ...]:

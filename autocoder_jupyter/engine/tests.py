@@ -27,6 +27,9 @@ from autocoder_jupyter.untrusted.parsing import TESTS, TooLong, parse
 
 # Suites
 
+PROPERTY = "property_"
+"""The beginning of the names of properties; see `engine.evidence.properties`."""
+
 
 @dataclass(frozen=True)
 class TestSuite:
@@ -330,13 +333,14 @@ def joined(kept: str, added: str) -> TestSuite:
 
 
 def _with_free_names(source: str, taken: Mapping[str, str]) -> str:
-    """A module whose tests have no name that is taken. Nothing else refers to the name of a test."""
+    """A module whose tests and properties have no name that is taken. Nothing else refers to one of these names."""
     module, lines = parse(source), source.split("\n")
     names = {*taken, *defined(module)}
     numbers: Counter[str] = Counter()
     for node in module.body:
         at = node.lineno - 1
-        if not isinstance(node, _TESTS) or not node.name.lower().startswith("test") or node.name not in taken:
+        is_found = isinstance(node, _TESTS) and node.name.lower().startswith(("test", PROPERTY))
+        if not isinstance(node, _TESTS) or not is_found or node.name not in taken:
             continue
         while (name := f"{node.name}_{numbers[node.name] + 2}") in names:
             numbers[node.name] += 1

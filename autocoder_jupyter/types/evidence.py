@@ -190,9 +190,10 @@ class Invariant(Record):
 
     `holds` says whether it was, `where` names the first output that differs, and `smallest` is a small input on which
     it does, as Python source; "" if there is none that may be shown. `said` is what else was tried, or went wrong: "the
-    function raises KeyError", or a check of the user; `name` is then the input. `demanded_by` says who wants it: "" if
-    every function must keep it, `plan` if only the plan says so, and `nobody` if the plan does, but a second solution
-    that agrees with the function does not keep it either, so that the plan is wrong.
+    function raises KeyError", a check of the user, or a property; `name` is then the input. `demanded_by` says who
+    wants it: "" if every function must keep it, `plan` if only the plan says so, `tests` if it is a property that the
+    tests name, and `nobody` if it is wrong: a second solution that agrees with the function does not keep what the plan
+    says either, or a second derivation rejects the property.
     """
 
     name: _Shown
@@ -200,14 +201,20 @@ class Invariant(Record):
     where: _Shown = ""
     smallest: str = ""
     said: _Shown = ""
-    demanded_by: Literal["", "plan", "nobody"] = ""
+    demanded_by: Literal["", "plan", "tests", "nobody"] = ""
 
     @property
     def words(self) -> str:
         """What was found, in a few words."""
-        if self.demanded_by:
-            return f"{self.name} changes {self.where}, which the plan rules out"
-        return f"{self.said} {self.name}" if self.said else f"{self.name} changes {self.where}"
+        if self.said:
+            return f"{self.said} {self.name}"
+        ruled_out = ", which the plan rules out" if self.demanded_by else ""
+        return f"{self.name} changes {self.where}{ruled_out}"
+
+    @property
+    def is_property(self) -> bool:
+        """Whether it is a property that the tests name."""
+        return bool(self.said) and self.demanded_by in ("tests", "nobody")
 
 
 # Stability: whether a conclusion holds when the data are drawn anew, and when its outcome is shuffled
@@ -391,7 +398,7 @@ class Strength(Record):
     @property
     def wrong_plan(self) -> tuple[Invariant, ...]:
         """What only the plan says of the answer, and two solutions that agree do not keep."""
-        return tuple(one for one in self.relations if one.demanded_by == "nobody")
+        return tuple(one for one in self.relations if one.demanded_by == "nobody" and not one.said)
 
 
 # Rows: which rows of the sample a function used, and why it left others out

@@ -45,8 +45,10 @@ from autocoder_jupyter.engine.evidence.losses import _written, losses, never_rea
 from autocoder_jupyter.engine.evidence.mutants import LONGEST_CODE, mutants, row_count_mutants
 from autocoder_jupyter.engine.evidence.pace import may_be_slow
 from autocoder_jupyter.engine.evidence.plants import words_in
+from autocoder_jupyter.engine.evidence.properties import TriedProperty, _properties, added_as_test
 from autocoder_jupyter.engine.evidence.row_steps import Place, instrumented
 from autocoder_jupyter.engine.evidence.second_writer import askable, read_second
+from autocoder_jupyter.engine.evidence.small_inputs import SmallInput
 from autocoder_jupyter.engine.evidence.solution_worker import SolutionStopped
 from autocoder_jupyter.engine.evidence.ways import watched, way_of
 from autocoder_jupyter.engine.first_answer import docstring_in, plan_in, read_docstring, without_plan
@@ -306,6 +308,10 @@ def _tests_read(text: str, _: Path) -> None:
     with_tests(read_suite(text), "def test_more(): assert run() == 1\n")
     excerpt(text, names[:1])
     tests.without_tests(text, names[:1])
+    named = read_suite(f"{text}\n\n\ndef property_of_all(x):\n    return x > 0\n")
+    for found in _properties(named.source, {"x"}):
+        small = SmallInput({}, "x = 1", is_synthetic=True)
+        added_as_test(named, TriedProperty(found, on="on the sample", tables={}), small, PLAN)
     tests.with_earlier_outputs(text, (OutputSpec(name="before", type="int"),), PLAN.outputs)
     tests.with_earlier_defaults(text, (InputSpec(name="a", type="int", required=False, default=1),), {"a"})
     for name in names[:1]:
@@ -742,6 +748,8 @@ READERS: dict[str, Reader] = {
             "engine.tests:with_tests",
             "engine.start:tests_problem",
             "engine.tests:without_tests",
+            "engine.evidence.properties:_properties",
+            "engine.evidence.properties:added_as_test",
             "engine.tests:_with_wrapper",
             "engine.tests:_body_of",
             "engine.repair:replace_tests",

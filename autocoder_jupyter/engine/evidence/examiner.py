@@ -15,6 +15,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from autocoder_jupyter.concurrency.background import call_blocking
+from autocoder_jupyter.engine.evidence.added_tests import is_complete, objections
 from autocoder_jupyter.engine.evidence.code_numbers import largest_number
 from autocoder_jupyter.engine.evidence.comparison import SMALL_PART, SolutionComparison
 from autocoder_jupyter.engine.evidence.conditions import hidden_inputs
@@ -29,6 +30,16 @@ from autocoder_jupyter.engine.evidence.invariants import (
 from autocoder_jupyter.engine.evidence.mutants import mutants
 from autocoder_jupyter.engine.evidence.mutation import MutationRun, TriedMutant, ask_for_tests
 from autocoder_jupyter.engine.evidence.pace import pace
+from autocoder_jupyter.engine.evidence.properties import (
+    Property,
+    TriedProperty,
+    added_as_test,
+    as_invariant,
+    fault,
+    properties_of,
+    stands,
+    try_properties,
+)
 from autocoder_jupyter.engine.evidence.rows_used import FollowedRun, Spoken, followed
 from autocoder_jupyter.engine.evidence.second_writer import ColumnNames
 from autocoder_jupyter.engine.evidence.small_inputs import SmallInput, may_be_sent
@@ -40,7 +51,7 @@ from autocoder_jupyter.engine.generation import GenerationSetup, GenerationState
 from autocoder_jupyter.engine.sample_run import SampleRun, checks_of, run_checks_in
 from autocoder_jupyter.engine.tests import TestSuite
 from autocoder_jupyter.equality import equal
-from autocoder_jupyter.errors import SandboxError, UnusableAnswer, brief_error
+from autocoder_jupyter.errors import AutocodeError, SandboxError, UnusableAnswer, brief_error
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.redaction.messages import Redaction
 from autocoder_jupyter.sandbox.protocol import CallSpec, Program, Worker
@@ -60,6 +71,9 @@ from autocoder_jupyter.view.amounts import counted
 CHECKED_PARTS = 8
 """The maximum number of small parts on which the user's checks are tried."""
 
+ON_SAMPLE = "on the sample"
+"""The name of the sample among the inputs on which a property is tried."""
+
 FEWEST_ANSWERS = 12
 """The answers that must be equal before a function counts as one that does not depend on its data."""
 
@@ -78,12 +92,14 @@ class OtherInputs:
         failed: the first error, and for each check of the user the first input on which it does not hold.
         held: the user's checks that hold on all of them.
         is_constant: whether the answer was the same on all of them, although it is no plain verdict.
+        properties: what was found of the properties that the tests name.
     """
 
     count: int
     failed: tuple[Failed, ...] = ()
     held: tuple[str, ...] = ()
     is_constant: bool = False
+    properties: Sequence[TriedProperty] = ()
 
     @property
     def words(self) -> str:
@@ -98,6 +114,7 @@ def on_other_inputs(
     limit: TimeLimit,
     checks: Sequence[str],
     redaction: Redaction,
+    properties: Sequence[Property] = (),
 ) -> OtherInputs:
     """Run the function on other inputs. Blocks."""
     answered: list[tuple[str, Tables, Mapping[str, Any]]] = []
@@ -136,7 +153,10 @@ def on_other_inputs(
     held = tuple(check for check in general if check not in failed_checks) if were_tried else ()
     with limit.counting():
         is_constant = _is_constant(side.program, [values for _, _, values in answered])
-    return OtherInputs(count, (*error, *failed_checks.values()), held, is_constant)
+    tried: Sequence[TriedProperty] = ()
+    with suppress(Exception):  # what a tester wrote, and odd values
+        tried = try_properties(side, [(ON_SAMPLE, varied.trimmed), *inputs], others, properties, limit)
+    return OtherInputs(count, (*error, *failed_checks.values()), held, is_constant, tried)
 
 
 def _is_constant(program: Program, answers: Sequence[Mapping[str, Any]]) -> bool:
@@ -225,6 +245,8 @@ class Examiner:
         self._effort = EFFORTS[setup.config.effort]
         self._mutation: MutationRun | None = None
         self._invariants: Sequence[TriedInvariant] = ()
+        self._broken_properties: dict[Invariant, TriedProperty] = {}
+        self._properties_before: tuple[Invariant, ...] | None = None
         self._more_time = 1
         self.seconds: dict[str, float] = {}
 
@@ -244,6 +266,10 @@ class Examiner:
         if not self._effort.is_examined:
             return None
         self._more_time = MORE_TIME if earlier is not None and earlier.is_cut else 1
+        self._broken_properties.clear()
+        self._properties_before = None
+        if earlier is not None:  # they were judged then, and no model is asked to complete what the time has cut
+            self._properties_before = tuple(one for one in earlier.relations if one.is_property)
         program, brief = state.program(), state.brief
         if any(spec.required and spec.name not in brief.request.samples for spec in program.inputs):
             return Strength(ended=NO_SAMPLE)
@@ -336,10 +362,12 @@ class Examiner:
         long it would take for many more rows.
         """
         checks = checks_of(state.brief.request, state.brief.plan)
+        properties = properties_of(state.suite, mutation.program) if self._properties_before is None else ()
 
         def job(worker: Worker) -> tuple[OtherInputs, str]:
             side = SolutionWorker("the function", worker, mutation.program, mutation.known)
-            found = on_other_inputs(side, mutation.varied, mutation.others, limit, checks, state.redaction)
+            given = (mutation.varied, mutation.others, limit, checks, state.redaction, properties)
+            found = on_other_inputs(side, *given)
             return found, pace(side, mutation.varied, mutation.others, limit)
 
         try:
@@ -356,7 +384,13 @@ class Examiner:
         held = [f"your check {check} on" for check in found.held]
         if found.count and not any("raises" in one.said for one in failed):
             held.insert(0, "no error on")
-        return (*failed, *(Invariant(name=found.words, holds=True, said=result) for result in held)), slow
+        named = list(self._properties_before or ())
+        for tried in found.properties:
+            source = self._source(tried.tables, mutation) if tried.tables is not None else ""
+            named.append(as_invariant(tried, found.words, source))
+            if tried.on:
+                self._broken_properties[named[-1]] = tried
+        return (*failed, *named, *(Invariant(name=found.words, holds=True, said=result) for result in held)), slow
 
     async def _on_resamples(self, state: GenerationState, mutation: MutationRun) -> Stability | None:
         """Whether the conclusion that the plan names is stable; None if it names none."""
@@ -420,6 +454,47 @@ class Examiner:
         with suppress(Exception):  # the function was verified; nothing here may lose it
             return await doubt(state, self._invariants, *agreed) if agreed is not None else None
         return None
+
+    async def on_properties(
+        self,
+        state: GenerationState,
+        strength: Strength,
+        agreed: tuple[SolutionComparison, ColumnNames] | None,
+        seconds: float,
+        *,
+        may_doubt: bool,
+    ) -> tuple[Strength, TestFailure | None]:
+        """The strength without doubts by properties that a second derivation rejects; and the failure of the function
+        if one stands, and a second solution that agrees otherwise has it. Its test is added then.
+        """
+        for invariant, tried in self._broken_properties.items():
+            suite, plan = state.suite, state.brief.plan
+            small = SmallInput.of(tried.tables, self._given(state)) if tried.tables else None
+            if suite is None or small is None or not invariant.smallest or not is_complete(small, plan):
+                continue
+            wider, name = added_as_test(suite, tried, small, plan)
+            try:
+                asking = partial(stands, state, wider, name)
+                async with asyncio.timeout(seconds):
+                    is_right = await self._setup.stages.run("tests", asking)
+            except (AutocodeError, TimeoutError) as error:  # a person decides then
+                if isinstance(error, UnusableAnswer):  # the same answer would be replayed
+                    self._setup.services.journal.reject(self._setup.conversation.exchanges[-1:])
+                continue
+            if not is_right:
+                rejected = invariant.model_copy(update={"demanded_by": "nobody"})
+                relations = (rejected if one == invariant else one for one in strength.relations)
+                strength = strength.model_copy(update={"relations": tuple(relations)})
+                continue
+            if may_doubt and not (agreed and await objections(self._setup.session, *agreed, wider, name)):
+                state.set_suite(wider)
+                return strength, fault(name, tried, small)
+        return strength, None
+
+    def _given(self, state: GenerationState) -> dict[str, Any]:
+        """The sample, as far as it is an input of the function."""
+        samples = state.brief.request.samples
+        return {spec.name: samples[spec.name] for spec in state.brief.plan.inputs if spec.name in samples}
 
     async def further_tests(
         self, state: GenerationState, strength: Strength, seconds: float

@@ -371,7 +371,7 @@ class Fixer:
         faults, suite = list(verdict.failures), self._state.suite
         if not verdict.failing or suite is None:
             if faults:
-                await self._fix_code(faults)
+                await self._fix_code(faults, [failure.test_name for failure in faults])
             return None
         diagnosis = await self._attribution.diagnosed(verdict.failing, suite)
         faults += diagnosis.of_type("logic")
