@@ -21,11 +21,6 @@ export function flagOf(name: string, vocabulary: IVocabulary): string | null {
   return vocabulary.options.find(option => option.name === name)?.flags.at(-1) ?? null;
 }
 
-/** The text of a `%%autocode` cell with `--refine` in its first line. */
-export function refining(source: string): string {
-  return withWords(source, '--refine');
-}
-
 /** The text of a `%%autocode` cell with options in its first line, unless they are there. */
 export function withWords(source: string, options: string): string {
   const [head] = /^\s*%%autocode[ \t]+\S+/.exec(source) ?? [];

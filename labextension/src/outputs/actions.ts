@@ -47,56 +47,48 @@ export class ActionListener implements IDisposable {
   }
 
   private readonly _onClick = (event: MouseEvent): void => {
-    const button =
-      (event.target as Element | null)?.closest?.<HTMLElement>(
-        'button.autocode-action, button.autocode-wish, button.autocode-refine-cell, button.autocode-option-cell, ' +
-          'button.autocode-do, ' +
-          Object.keys(COMMANDS)
-            .map(kind => `button.${kind}`)
-            .join()
-      ) ?? null;
-    if (button?.classList.contains('autocode-refine-cell')) {
+    const button = (event.target as Element | null)?.closest?.<HTMLElement>('button[class^="autocode-"]') ?? null;
+    const act = button && this._actOf(button);
+    if (act) {
       event.preventDefault();
-      this._runCellWith(button, '--refine');
-      return;
-    }
-    if (button?.classList.contains('autocode-option-cell')) {
-      event.preventDefault();
-      const options = button.dataset.autocodeOption ?? '';
-      if (mayBeAdded(options)) {
-        this._runCellWith(button, options);
-      }
-      return;
-    }
-    const kind = Object.keys(COMMANDS).find(kind => button?.classList.contains(kind));
-    if (kind !== undefined || button?.classList.contains('autocode-do')) {
-      event.preventDefault();
-      const name = button!.closest<HTMLElement>('[data-autocode-refines]')?.dataset.autocodeRefines;
-      const command = kind ? COMMANDS[kind] : NAMED.find(named => named === button!.dataset.autocodeOption);
-      if (name && command) {
-        this._execute(command, name);
-      }
-      return;
-    }
-    if (button !== null && refineButton(button) !== null) {
-      event.preventDefault();
-      toggleRefineBox(button, cell => this._runCell(cell, button));
-      return;
-    }
-    const source = button === null ? null : sourceOf(button);
-    if (button === null || source === null) {
-      return;
-    }
-    event.preventDefault();
-    if (button.dataset.autocodeAction === 'copy') {
-      void copy(source).then(() => say(button, 'Copied'));
-    } else if (button.dataset.autocodeAction === 'insert') {
-      this._insert(insertable(source, button), button);
-      say(button, 'Inserted');
-    } else if (button.dataset.autocodeAction === 'grant') {
-      this._runCell(source, button);
+      act();
     }
   };
+
+  /** What a button does; `null` for one that lacks what it needs. */
+  private _actOf(button: HTMLElement): (() => void) | null {
+    const kind = button.classList[0];
+    const option = button.dataset.autocodeOption ?? '';
+    switch (kind) {
+      case 'autocode-refine-cell':
+        return () => this._runCellWith(button, '--refine');
+      case 'autocode-option-cell':
+        return mayBeAdded(option) ? () => this._runCellWith(button, option) : null;
+      case 'autocode-wish':
+        return refineButton(button) && (() => toggleRefineBox(button, cell => this._runCell(cell, button)));
+      case 'autocode-action': {
+        const source = sourceOf(button);
+        return source === null ? null : () => this._use(source, button);
+      }
+      default: {
+        const name = button.closest<HTMLElement>('[data-autocode-refines]')?.dataset.autocodeRefines;
+        const command = kind === 'autocode-do' ? NAMED.find(named => named === option) : COMMANDS[kind];
+        return name && command ? () => this._execute(command, name) : null;
+      }
+    }
+  }
+
+  private _use(source: string, button: HTMLElement): void {
+    const { autocodeAction } = button.dataset;
+    if (autocodeAction === 'copy') {
+      void copy(source).then(() => say(button, 'Copied'));
+    } else if (autocodeAction === 'insert') {
+      this._insert(insertable(source, button), button);
+      say(button, 'Inserted');
+    } else if (autocodeAction === 'grant') {
+      this._runCell(source, button);
+    }
+  }
 
   private _isDisposed = false;
 }

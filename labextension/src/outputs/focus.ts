@@ -4,6 +4,13 @@ const FORMS = '.autocode-questions, .autocode-strip, .autocode-inspector';
 /** Parts in which arrow keys choose; the notebook would take them and go to another cell. */
 const CHOICES = 'select, input[type="radio"]';
 
+/** Keep what is typed and clicked in a form from the shortcuts of the notebook. */
+export function keepKeys(form: HTMLElement): void {
+  for (const kind of ['keydown', 'keypress', 'keyup', 'mousedown', 'dblclick']) {
+    form.addEventListener(kind, event => event.stopPropagation());
+  }
+}
+
 /** Let the keyboard reach what scrolls, as it can in a notebook that is trusted; the sanitizer removes that. */
 export function reachScrolled(node: HTMLElement): void {
   for (const part of node.querySelectorAll<HTMLElement>('pre, [style*="overflow:auto"], [style*="overflow-x:auto"]')) {

@@ -11,10 +11,8 @@ import type { IJob, IKernelLink, ILink } from '../link/tokens';
 import { FirstRun } from '../panel/firstRun';
 import { Start } from '../panel/start';
 import type { IVocabulary } from '../vocabulary';
+import { keepKeys } from './focus';
 import type { Commands } from './strip';
-
-/** Events that must not reach the keyboard shortcuts of the notebook. */
-const OWN_KEYS = ['keydown', 'keypress', 'keyup', 'mousedown', 'dblclick'];
 
 /** Makes the form of a card whose model could not be asked. */
 export type MakeModelForm = (job: IJob) => ModelForm;
@@ -27,9 +25,7 @@ export class ModelForm extends ReactWidget {
   ) {
     super();
     this.addClass('jp-AutocodeModel');
-    for (const kind of OWN_KEYS) {
-      this.node.addEventListener(kind, event => event.stopPropagation());
-    }
+    keepKeys(this.node);
   }
 
   protected override render(): React.ReactElement {

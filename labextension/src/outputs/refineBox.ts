@@ -1,3 +1,5 @@
+import { keepKeys } from './focus';
+
 /** The data of a button that refines a function, from its position. */
 export interface IRefineButton {
   /** The name of the result. */
@@ -30,9 +32,6 @@ export function refiningCell({ name, instead }: Omit<IRefineButton, 'begun'>, wo
 export function askingCell(name: string, words: string): string {
   return `${name}.ask(${JSON.stringify(words.trim())})`;
 }
-
-/** Events in the form that must not reach the keyboard shortcuts of the notebook. */
-const OWN_KEYS = ['keydown', 'keypress', 'keyup', 'mousedown', 'dblclick'];
 
 /**
  * Open a form below a button for the change that the user wants, or for a question about the result; a second click
@@ -83,13 +82,12 @@ export function toggleRefineBox(button: HTMLElement, runCell: (cell: string) => 
   for (const [label, act] of actions) {
     const action = document.createElement('button');
     action.type = 'button';
+    action.className = `jp-Button jp-mod-styled${label === 'Refine' ? ' jp-mod-accept' : ''}`;
     action.textContent = label;
     action.addEventListener('click', act);
     form.append(action);
   }
-  for (const kind of OWN_KEYS) {
-    form.addEventListener(kind, event => event.stopPropagation());
-  }
+  keepKeys(form);
   button.setAttribute('aria-expanded', 'true');
   place.append(form);
   words.focus();

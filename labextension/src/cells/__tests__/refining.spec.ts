@@ -1,4 +1,4 @@
-import { mayBeAdded, refining, withWords } from '../option';
+import { mayBeAdded, withWords } from '../option';
 
 it.each([
   ['%%autocode growth -o a:int\nTotal.', '%%autocode growth --refine -o a:int\nTotal.'],
@@ -6,7 +6,7 @@ it.each([
   ['%%autocode growth --wait --refine\nTotal.', '%%autocode growth --wait --refine\nTotal.'],
   ['growth.run()', 'growth.run()']
 ])('lets a cell start from the function that is there', (source, refined) => {
-  expect(refining(source)).toBe(refined);
+  expect(withWords(source, '--refine')).toBe(refined);
 });
 
 it.each([
