@@ -178,6 +178,7 @@ async def test_a_plan_that_is_never_understood_ends_with_the_reason() -> None:
         conversation = Conversation(LiteLLMModel(endpoint.config()), Budget(), lambda event: None)
         await planned(conversation)
     assert "'Trendline' is not one of the types" in caught.value.why
+    assert all(help in caught.value.hint for help in ("retry", "-m", "--effort quick", "larger context window"))
 
 
 def test_what_a_plan_names_twice_is_there_once() -> None:

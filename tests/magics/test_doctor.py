@@ -133,3 +133,14 @@ def test_a_model_without_a_provider_and_a_server_that_does_not_answer_are_told(
     (silent,) = [row for row in rows if row.bad]
     assert silent.name == "address" and "nothing answers at http://127.0.0.1:9" in silent.more
     assert "ollama serve" in silent.more
+
+
+def test_a_proxy_between_this_machine_and_a_model_on_it_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://proxy.invalid:3128")
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    rows = doctor._model(resolve({"model": "openai/ours", "api_base": "http://127.0.0.1:9/v1"}, {}, tmp_path, {}))
+    (told,) = [row for row in rows if row.bad]
+    assert told.name == "address" and "would go to a proxy" in told.more and "NO_PROXY=127.0.0.1" in told.more
