@@ -28,10 +28,11 @@ if TYPE_CHECKING:
     from autocoder_jupyter.types import Report
 
 
-class JobState(PageDocument):
-    """What is shown of a job: its document, what it asks the user, what can be done, what it cost.
+class JobMessage(PageDocument):
+    """One job, or a result in the namespace without a job: its document, what it asks, what can be done, what it cost.
 
-    `question` identifies what it `asks`. `cost` is None if it is not known, and 0 if nothing was spent.
+    `question` identifies what it `asks`. `cost` is None if it is not known, and 0 if nothing was spent. The fields from
+    `started` on are mostly empty for a result that no cell of this kernel started.
     """
 
     name: str
@@ -43,22 +44,12 @@ class JobState(PageDocument):
     step: str
     actions: list[str]
     buttons: dict[str, str]
-
-
-class JobRun(TypedDict):
-    """The start of a job; mostly empty for a result that no cell of this kernel started."""
-
     started: float
     seconds: float
     cell_id: str | None
-    run_id: str
     limit: str
     limit_value: float | None
     limit_next: float | None
-
-
-class JobMessage(JobState, JobRun):
-    """One job, or a result in the namespace without a job."""
 
 
 class Welcome(TypedDict):
@@ -205,16 +196,13 @@ def _of_launch(name: str, launch: Launch) -> JobMessage:
     state = launch.card.state
     limit = getattr(launch.job.config, state.limit) if display_actions.limit_flag(state) else None
     seconds = state.seconds if state.finished else time.time() - launch.started
-    run: JobRun = {
-        "started": launch.started,
-        "seconds": round(max(seconds, 0.0), 3),
+    return {
+        **_message(name, state, launch.started, max(seconds, 0.0)),
         "cell_id": launch.cell_id,
-        "run_id": launch.job.run_id,
         "limit": state.limit,
         "limit_value": limit,
         "limit_next": None if limit is None else display_actions.raised_limit(state, limit),
     }
-    return {**_of_state(name, state), **run}
 
 
 def _of_result(name: str, result: Any) -> JobMessage:
@@ -222,54 +210,26 @@ def _of_result(name: str, result: Any) -> JobMessage:
         is_waiting = result.state.startswith("waiting")
         phase: Phase = "waiting" if is_waiting else "running"
         state: Shown = CodeRun(name, phase=phase) if is_code_result(result) else FunctionRun(name, phase=phase)
-        job: JobMessage = {**_of_state(name, state), **_no_run()}
+        job = _message(name, state)
         job["actions"].remove("cancel")  # only the job of a cell can be cancelled by its name
         del job["buttons"]["cancel"]
         return job
     if is_code_result(result):
-        return _of_ended_answer(name, result)
+        from autocoder_jupyter.magics.codemode.cell import state_of
+
+        state = state_of(result)
+        return _message(name, state, seconds=state.seconds)
     report: Report = result.report
     state = replace(
         run_of(report, result.state, cast("AsksFor", result.asks_for)), name=name, splits=result.known_splits
     )
-    run: JobRun = {
-        **_no_run(),
-        "started": report.started.timestamp() if report.started else 0.0,
-        "seconds": round(report.seconds, 3),
-        "run_id": report.run_id,
-    }
-    return {**_of_state(name, state), **run}
+    return _message(name, state, report.started.timestamp() if report.started else 0.0, report.seconds)
 
 
-def _of_ended_answer(name: str, result: Any) -> JobMessage:
-    from autocoder_jupyter.magics.codemode.cell import state_of
-
-    state = state_of(result)
-    run: JobRun = {
-        **_no_run(),
-        "seconds": round(state.seconds, 3),
-        "run_id": result.run_id,
-    }
-    return {**_of_state(name, state), **run}
-
-
-def _no_run() -> JobRun:
-    """The start of a result that no cell of this kernel started."""
+def _message(name: str, state: Shown, started: float = 0.0, seconds: float = 0.0) -> JobMessage:
+    """The message about a result that no cell of this kernel started."""
     return {
-        "started": 0.0,
-        "seconds": 0.0,
-        "cell_id": None,
-        "run_id": "",
-        "limit": "",
-        "limit_value": None,
-        "limit_next": None,
-    }
-
-
-def _of_state(name: str, state: Shown) -> JobState:
-    shown = page_document(document_of(state), ROWS)
-    return {
-        **shown,
+        **page_document(document_of(state), ROWS),
         "name": visible_block(name),
         "phase": state.phase,
         "asks": visible_block(state.asks)[:MOST_CHARACTERS],
@@ -279,6 +239,12 @@ def _of_state(name: str, state: Shown) -> JobState:
         "step": step(state),
         "actions": list(display_actions.possible(state)),
         "buttons": display_actions.buttons(state),
+        "started": started,
+        "seconds": round(seconds, 3),
+        "cell_id": None,
+        "limit": "",
+        "limit_value": None,
+        "limit_next": None,
     }
 
 

@@ -40,7 +40,7 @@ from autocoder_jupyter.magics.versions import VersionManager
 from autocoder_jupyter.redaction.logs import redacting_logger
 from autocoder_jupyter.redaction.messages import without_anything_secret
 from autocoder_jupyter.run.code_run import CodeRun
-from autocoder_jupyter.tasks.export import insertable, readable
+from autocoder_jupyter.tasks.export import insertable
 from autocoder_jupyter.untrusted.visible import visible
 from autocoder_jupyter.view.as_html import data_address
 
@@ -205,13 +205,6 @@ def _edit(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> None:
     notebook.edits[name] = code, tests
 
 
-def _tests(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
-    report = _ended(notebook, name)
-    if not report.tests:
-        raise InvalidRequest(f"{name} has no tests.", why=report.error or "")
-    return readable(str(report.tests), name)
-
-
 def _export(notebook: Notebook, name: str, asked: Mapping[str, Any]) -> str:
     path = asked.get("path") or f"{name}.py"
     if not isinstance(path, str):
@@ -338,7 +331,6 @@ _ACTIONS: dict[str, Callable[[Notebook, str, Mapping[str, Any]], str | None]] = 
     "code": _code,
     "call": _call,
     "assignment": _assignment,
-    "tests": _tests,
     "sources": _sources,
     "edit": _edit,
     "export": _export,

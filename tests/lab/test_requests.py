@@ -150,11 +150,10 @@ def test_there_is_nothing_of_what_no_cell_started(notebook: Notebook, action: st
     assert asked(notebook, action)["error"] == "No cell of this kernel started growth. Run its cell."
 
 
-def test_what_has_no_code_or_tests_says_why(shell: Any, notebook: Notebook, jobs: ScriptedJobs) -> None:
+def test_what_has_no_code_says_why(shell: Any, notebook: Notebook, jobs: ScriptedJobs) -> None:
     shell.run("%%autocode growth\nWords")
     jobs.last.end("failed", solution=None, error="The model said nothing.")
     assert asked(notebook, "code")["error"] == "growth has no code. The model said nothing."
-    assert asked(notebook, "tests")["error"] == "growth has no tests. The model said nothing."
 
 
 def test_export_takes_the_name_as_its_path_and_says_what_is_wrong_with_another(

@@ -40,7 +40,7 @@ from tests.lab.conftest import ScriptedJobs
 
 FIELDS = {
     "name", "phase", "title", "tone", "facts", "rows", "started", "seconds", "cost", "asks", "question", "progress",
-    "step", "cell_id", "run_id", "limit", "limit_value", "limit_next", "actions", "buttons",
+    "step", "cell_id", "limit", "limit_value", "limit_next", "actions", "buttons",
 }  # fmt: skip
 PLAN = CodePlan(
     description="",
@@ -76,7 +76,7 @@ def test_a_job_says_what_the_card_says(shell: Any, notebook: Notebook, jobs: Scr
     expected = {
         "name": "growth", "phase": "running", "title": "Running the tests", "tone": "busy", "cost": None,
         "facts": ["1 of 3 tests passed", "attempt 2 of 10", "100 tokens in, 20 out · cost unknown, limit $0.50"],
-        "rows": {"Call": ["growth.run(sales: DataFrame) -> total: float"]}, "run_id": "run-1",
+        "rows": {"Call": ["growth.run(sales: DataFrame) -> total: float"]},
     }  # fmt: skip
     assert {name: told[name] for name in expected} == expected  # type: ignore[literal-required]
     job.tell(ApprovalNeeded(("fiscalmonths",)))
@@ -111,7 +111,7 @@ def test_a_result_that_the_namespace_holds_is_listed_with_its_evidence(shell: An
         "facts": [
             "2 of 2 tests passed", "3 attempts", "8.5 s", "5 tokens in, 0 out · $0.250", "replayed from the journal",
         ],
-        "started": started.timestamp(), "seconds": 8.5, "cost": 0.25, "run_id": "run-7", "cell_id": None,
+        "started": started.timestamp(), "seconds": 8.5, "cost": 0.25, "cell_id": None,
     }  # fmt: skip
     assert {name: told[name] for name in expected} == expected  # type: ignore[literal-required]
     assert told["rows"]["Call"] == ["old.run(sales: DataFrame) -> total: float"]

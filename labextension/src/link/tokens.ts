@@ -40,7 +40,6 @@ export interface IJob {
   /** The labels of the buttons that its card has for some of them, by their names, in order. */
   buttons: { [name: string]: string };
   cell_id: string | null;
-  run_id: string;
   /** The setting that ended it, such as `max_cost`, and its value; empty if none did. */
   limit: string;
   limit_value: number | null;
@@ -136,7 +135,6 @@ export type Action =
   | 'code'
   | 'call'
   | 'assignment'
-  | 'tests'
   | 'sources'
   | 'edit'
   | 'export'

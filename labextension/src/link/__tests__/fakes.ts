@@ -44,7 +44,6 @@ export function job(given: Partial<IJob>): IJob {
     actions: [],
     buttons: {},
     cell_id: null,
-    run_id: '',
     limit: '',
     limit_value: null,
     limit_next: null,
