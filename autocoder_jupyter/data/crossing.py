@@ -55,8 +55,8 @@ def _odd_places(frame: pd.DataFrame, is_needed: Callable[[Any], bool]) -> list[i
     """The places of the columns that cannot cross and are not needed; none if that is all of them."""
     places = []
     for place, (label, array) in enumerate(zip(frame.columns.tolist(), arrays_of(frame), strict=True)):
-        if getattr(array.dtype, "kind", "O") in _PLAIN_KINDS and isinstance(label, str):
-            continue
+        if isinstance(label, str) and (getattr(array.dtype, "kind", "O") in _PLAIN_KINDS or is_needed(label)):
+            continue  # to find out whether values cross may take as long as to send them
         if not (_crosses(label) and _values_cross(array)) and not is_needed(label):
             places.append(place)
     return places if len(places) < frame.shape[1] else []
@@ -74,6 +74,8 @@ def _crosses(value: Any) -> bool:
 
 def _values_cross(array: Any) -> bool:
     if getattr(array.dtype, "kind", "O") in _PLAIN_KINDS and not hasattr(array.dtype, "pyarrow_dtype"):
+        return True
+    if isinstance(array.dtype, pd.StringDtype) and array.dtype.storage != "python":  # Arrow's texts are valid Unicode
         return True
     if array.dtype == object and pd.api.types.infer_dtype(array, skipna=True) in _PLAIN_VALUES:
         return True

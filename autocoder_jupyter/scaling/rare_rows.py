@@ -154,10 +154,23 @@ def _rows(known: _Known, array: Any) -> Iterator[int]:
             yield from _marked(known, times.fill_null(False).to_numpy(zero_copy_only=False).astype("int64"))
     elif pyarrow.types.is_integer(kind) or pyarrow.types.is_floating(kind):
         yield from _bounds(known, array)
-        values = array.cast("float64", safe=False).fill_null(1).to_numpy(zero_copy_only=False)
-        with np.errstate(all="ignore"):
-            marks = (values > 0) * 2 + (values < 0) * 4 + (values == np.floor(values)) + (values != values) * 8
-        yield from _marked(known, marks)
+        yield from _marked(known, _signs(array))
+
+
+def _signs(array: Any) -> Any:
+    """For each number its sign, whether it is whole and whether it is NaN, as bits; a missing one counts as 1."""
+    values = array.fill_null(1) if array.null_count else array
+    if pyarrow.types.is_integer(array.type):
+        values = values.to_numpy(zero_copy_only=False)
+        return _positive(values) | (values < 0).view("u1") << 2 | np.uint8(1)
+    values = values.cast("float64", safe=False).to_numpy(zero_copy_only=False)
+    with np.errstate(all="ignore"):
+        whole, nan = (values == np.floor(values)).view("u1"), (values != values).view("u1")
+    return _positive(values) | (values < 0).view("u1") << 2 | whole | nan << 3
+
+
+def _positive(values: Any) -> Any:
+    return (values > 0).view("u1") << 1
 
 
 def _bounds(known: _Known, array: Any) -> Iterator[int]:
@@ -176,6 +189,10 @@ def _bounds(known: _Known, array: Any) -> Iterator[int]:
 
 def _marked(known: _Known, marks: Any) -> Iterator[int]:
     """The first row of each mark that was not there before."""
+    if marks.dtype == np.uint8:
+        seen = np.flatnonzero(known.marks[:256]).astype("uint8").tobytes()
+        if not marks.tobytes().translate(None, seen):
+            return
     new = np.flatnonzero(~known.marks[marks])
     if len(new):
         found, first = np.unique(marks[new], return_index=True)
