@@ -84,17 +84,16 @@ class Dtypes:
         """A table with these dtypes; the table itself is not changed."""
         labels = set(frame.columns)
         made = frame.copy(deep=False)
-        for place, label in enumerate(frame.columns):
-            dtype, now = self.of(label, labels), str(frame.dtypes.iloc[place])
-            values = frame.iloc[:, place]
+        for place, (label, now) in enumerate(zip(frame.columns, map(str, frame.dtypes), strict=True)):
+            dtype = self.of(label, labels)
             if dtype.startswith("category"):
-                kept = self.categories.get(self._literal(label, labels))
+                kept, values = self.categories.get(self._literal(label, labels)), frame.iloc[:, place]
                 values = values if len(values) else values.astype(object)  # without rows, Dask invents categories
                 made.isetitem(place, _as_categories(values, kept, str(label)))
             elif family(dtype) == "float" and family(now) == "int":
-                made.isetitem(place, values.astype("float64").array)
+                made.isetitem(place, frame.iloc[:, place].astype("float64").array)
             elif dtype == "object" and now == "bool":  # truth values with gaps
-                made.isetitem(place, values.astype(object).array)
+                made.isetitem(place, frame.iloc[:, place].astype(object).array)
         return made
 
     def with_categories(self, frame: pd.DataFrame) -> pd.DataFrame:
@@ -142,8 +141,8 @@ def frame_of(table: Any, dtypes: Dtypes) -> pd.DataFrame:
             why=f"{type(error).__name__}: {visible(str(error)[:300])}",
             hint="Convert the columns of unusual types first, or leave them out.",
         ) from error
-    for place, label in enumerate(frame.columns):
-        dtype, now = dtypes.of(label, labels), str(frame.dtypes.iloc[place])
+    for place, (label, now) in enumerate(zip(frame.columns, map(str, frame.dtypes), strict=True)):
+        dtype = dtypes.of(label, labels)
         if dtype.startswith(_NULLABLE) and dtype != now and label in labels:
             kind = table.schema.field(label).type
             if pyarrow.types.is_integer(kind) or pyarrow.types.is_boolean(kind):

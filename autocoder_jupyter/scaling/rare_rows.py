@@ -220,21 +220,29 @@ def _texts(known: _Known, array: Any) -> Iterator[int]:
 
 def _characters(array: Any) -> Any:
     """For each text the classes of its characters, as bits."""
-    filled = array.fill_null("").cast("large_string")
-    ends = np.frombuffer(filled.buffers()[1], "int64", len(filled) + 1, filled.offset * 8)
+    filled = array.fill_null("") if array.null_count else array
+    width = "int64" if pyarrow.types.is_large_string(filled.type) else "int32"
+    ends = np.frombuffer(filled.buffers()[1], width, len(filled) + 1, filled.offset * np.dtype(width).itemsize)
     content = np.frombuffer(filled.buffers()[2] or b"", "uint8")[int(ends[0]) : int(ends[-1])]
-    ends = ends - ends[0]
-    empty = ends[1:] == ends[:-1]
-    marks = np.where(empty, _EMPTY, 0).astype("uint32")
-    rows = np.flatnonzero(~empty)
+    ends = ends.astype("intp") - ends[0]
+    marks = np.zeros(len(filled), dtype="intp")
+    rows = np.flatnonzero(ends[1:] > ends[:-1])
+    if len(rows) == len(filled):
+        starts, last = ends[:-1], ends[1:] - 1
+    else:
+        marks += _EMPTY
+        marks[rows] = 0
+        starts, last = ends[:-1][rows], ends[1:][rows] - 1
     if len(rows):
-        starts, last, characters = ends[:-1][rows], ends[1:][rows] - 1, content.tobytes()
-        for table, shift in ((_FREQUENT, 0), (_RARE, 8)):
-            bits = np.frombuffer(characters.translate(table), "uint8")
-            if bits.any():
-                marks[rows] |= np.bitwise_or.reduceat(bits, starts).astype("uint32") << shift
+        characters = content.tobytes()
+        classes = characters.translate(_FREQUENT)
+        found = np.bitwise_or.reduceat(np.frombuffer(classes, "uint8"), starts).astype("intp")
+        if b"\0" in classes:  # a character of the other classes
+            others = np.frombuffer(characters.translate(_RARE), "uint8")
+            found |= np.bitwise_or.reduceat(others, starts).astype("intp") << 8
         first = content[starts]
-        marks[rows[first == 32]] |= _STARTS_BLANK
-        marks[rows[content[last] == 32]] |= _ENDS_BLANK
-        marks[rows[first == 48]] |= _STARTS_ZERO
-    return marks.astype("int64")
+        found[first == 32] |= _STARTS_BLANK
+        found[content[last] == 32] |= _ENDS_BLANK
+        found[first == 48] |= _STARTS_ZERO
+        marks[rows if len(rows) < len(filled) else slice(None)] |= found
+    return marks
