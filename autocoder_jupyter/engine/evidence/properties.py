@@ -261,7 +261,7 @@ def fault(name: str, tried: TriedProperty, small: SmallInput) -> TestFailure:
     """The error in the code, for the stage that fixes it."""
     return TestFailure(
         test_name=name,
-        error_message=f"The result must have this property, and has not ({name}): {tried.of.sentence}.",
+        error_message=f"This property must hold, but does not ({name}): {tried.of.sentence}.",
         expected_behavior=f"For\n{small.source}\nthis holds: {tried.of.sentence}.",
         root_cause="The function does not have a property that the request gives it.",
         suggested_fix="Find where the rows or values are lost, repeated or miscounted, and mend it there.",
