@@ -1,4 +1,4 @@
-"""Every state of a card in one notebook, at two widths and in both themes; the pictures are in `artifacts/`."""
+"""Every state of a card in one notebook, narrow and light, and wide and dark; the pictures are in `artifacts/`."""
 
 from __future__ import annotations
 
@@ -230,13 +230,12 @@ def test_each_state_is_told_at_first_sight(notebook: Open, reply: Reply) -> None
         page.card(PLACES["replaced"]).get_by_text("● Replaced", exact=True).wait_for(timeout=PATIENCE)
         page.card(PLACES["silent"]).get_by_role("button", name="Wait").wait_for(timeout=PATIENCE)
         ARTIFACTS.mkdir(exist_ok=True)
-        for width in (700, 1400):
+        for width, theme in ((700, "Light"), (1400, "Dark")):
             page.page.set_viewport_size({"width": width, "height": 1000})
-            for theme in ("JupyterLab Light", "JupyterLab Dark"):
-                use_theme(page, theme)
-                for name in CARDS:
-                    picture = f"state_{name}_{width}_{theme.split()[1].lower()}.png"
-                    page.output(PLACES[name]).screenshot(path=ARTIFACTS / picture)
+            use_theme(page, f"JupyterLab {theme}")
+            for name in CARDS:
+                picture = f"state_{name}_{width}_{theme.lower()}.png"
+                page.output(PLACES[name]).screenshot(path=ARTIFACTS / picture)
             seen = {name: page.card(PLACES[name]).evaluate(FIRST_SIGHT) for name in CARDS}
             assert all(scrolls == 0 and fits for _, _, scrolls, fits in seen.values()), seen
         ready = {name: seen[name][:2] for name in CARDS if CELLS[name][1].startswith("Ready")}

@@ -30,7 +30,7 @@ class LendingPool:
         self.networks.append(spec.network)
 
         def command(command: str, files: Mapping[str, bytes], *, seconds: float) -> CommandOutcome:
-            return CommandOutcome(0, f"{command}: sesame-4711", files)
+            return CommandOutcome(0, f"{command}: sesame-1511", files)
 
         yield SimpleNamespace(id="one", cores=1, command=command, kill=lambda: None)
 
@@ -54,7 +54,7 @@ async def test_a_command_has_no_network_where_the_function_may_have_one(pool: Le
 
 
 async def test_what_a_command_says_holds_no_secret(pool: LendingPool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DOOR", "sesame-4711")
+    monkeypatch.setenv("DOOR", "sesame-1511")
     outcome = await session(pool, AgentConfig(secrets=(Secret(key="DOOR"),))).command("ls", {}, 5.0)
     assert outcome.output == "ls: <DOOR>"
 
@@ -124,7 +124,7 @@ async def test_what_a_test_says_tells_nothing_of_the_runs_on_the_data(runner: Ru
             "fix_tests": lambda _: json.dumps({"verdicts": [verdict]}),
             "fix_code": lambda _: json.dumps({"edits": [edit]}),
         },
-        samples={"sales": pd.DataFrame({"quantity": [4711]})},
+        samples={"sales": pd.DataFrame({"quantity": [1511]})},
         settings={"share": "schema", "max_iterations": 4},
     )
     asked = json.dumps([request["messages"] for request in produced.model.requests])
@@ -132,4 +132,4 @@ async def test_what_a_test_says_tells_nothing_of_the_runs_on_the_data(runner: Ru
     assert len(told) > 2, produced.asked
     if runner.sandbox.probe().tier != "landlock":  # which has no process numbers of its own
         assert max(told) - min(told) < 1000
-    assert "4711" not in asked
+    assert "1511" not in asked

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pandas as pd
 import pytest
 
+from autocoder_jupyter.engine.evidence import split as split_module
 from autocoder_jupyter.engine.evidence.code_numbers import (
     LEAST_ROWS,
     SMALL,
@@ -19,7 +21,15 @@ from autocoder_jupyter.engine.evidence.code_numbers import (
     with_refused_products,
     with_small_products,
 )
-from autocoder_jupyter.engine.evidence.pieces import below, by_groups, by_rows, compared_tables, deviation, difference
+from autocoder_jupyter.engine.evidence.pieces import (
+    below,
+    by_groups,
+    by_rows,
+    compared_tables,
+    deviation,
+    difference,
+    tied,
+)
 from autocoder_jupyter.engine.evidence.solution_worker import Answer
 from autocoder_jupyter.engine.evidence.split import SplitCheck
 from autocoder_jupyter.engine.evidence.time_limit import TimeLimit
@@ -27,13 +37,15 @@ from autocoder_jupyter.engine.evidence.variations import split_variations
 from autocoder_jupyter.sandbox.protocol import Program
 from autocoder_jupyter.types import InputSpec, OutputSpec
 from autocoder_jupyter.types.interface import DeclaredSplit, Split
-from tests.engine.splitting_functions import BUILT_WITH, NOT_SEEN, orders
+from tests.engine.splitting_functions import BUILT_WITH, NOT_SEEN
+from tests.engine.splitting_functions import orders as made_orders
 
 LONG = 3600.0
 """Seconds that no check of these functions takes on any machine."""
 
 
 ROWS = DeclaredSplit(input="df", kind="rows")
+BY_REGION = DeclaredSplit(input="df", kind="groups", keys=("region",))
 
 
 def check(
@@ -41,6 +53,28 @@ def check(
 ) -> Split:
     """Check the split of a function, which runs here and not in a sandbox."""
     return check_body(f"return {expression}", {"df": table, **more}, seconds, only)
+
+
+def made_once(make: Callable[..., Iterator[Any]]) -> Callable[..., list[Any]]:
+    """The same tables for the same sample; to make them is half of a check. Functions get copies."""
+    made: dict[tuple[int, int], tuple[Any, list[Any]]] = {}
+
+    def tables(given: Any, name: str = "", rows: int = 0) -> list[Any]:
+        table, arguments = (given[name], (given, name, rows)) if name else (given, (given,))
+        if rows > LEAST_ROWS:
+            return list(make(*arguments))
+        key = (id(table), rows)
+        if key not in made:
+            if len(made) == 4:
+                made.clear()
+            made[key] = (table, list(make(*arguments)))
+        return made[key][1]
+
+    return tables
+
+
+COMPARED, TIED = made_once(compared_tables), made_once(tied)
+orders = functools.cache(made_orders)
 
 
 def check_body(body: str, inputs: Mapping[str, Any], seconds: float = LONG, only: DeclaredSplit | None = None) -> Split:
@@ -64,7 +98,10 @@ def check_body(body: str, inputs: Mapping[str, Any], seconds: float = LONG, only
 
     specs = (InputSpec(name=table, type="DataFrame"), *(InputSpec(name=name, type="int") for name in more))
     program = Program(code, specs, (OutputSpec(name="answer", type="DataFrame"),))
-    return SplitCheck(ask, program, "answer", inputs, table, TimeLimit(seconds)).run(only)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(split_module, "compared_tables", COMPARED)
+        patch.setattr(split_module, "tied", TIED)
+        return SplitCheck(ask, program, "answer", inputs, table, TimeLimit(seconds)).run(only)
 
 
 @pytest.mark.slow
@@ -138,7 +175,7 @@ PRODUCTS = [
     "df[: 1000 * n]",
     "df.nlargest(n * k, 'amount')",
     "df.head(k**2)",
-    "pd.DataFrame(list(__import__('itertools').islice(df.to_dict('records'), n * 1000)))",
+    "df.take(list(__import__('itertools').islice(range(len(df)), n * 1000)))",
 ]
 """Limits of which neither the code nor an argument has the number."""
 
@@ -146,8 +183,13 @@ PRODUCTS = [
 @pytest.mark.slow
 @pytest.mark.parametrize("expression", PRODUCTS)
 def test_a_limit_that_is_a_product_is_seen(expression: str) -> None:
-    found = check(expression, orders(120), n=500, k=900)
-    assert found.kind == "merge", found
+    found = check(expression, orders(120), n=500, k=900, only=ROWS)
+    assert found.kind == "whole", found
+
+
+@pytest.mark.slow
+def test_after_a_limit_that_is_a_product_pieces_are_merged() -> None:
+    assert check(PRODUCTS[0], orders(120), n=500).kind == "merge"
 
 
 @pytest.mark.slow
@@ -172,10 +214,15 @@ shape = [size, 30 * 20, -30 * 20, 1000.0 * 1000, 20 * 2, 1.5 * 1001, 'ab' * 2, T
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("few", ["df.assign(x=1)", "df.assign(x=df.groupby('region').units.transform('sum'))"])
-def test_what_another_number_of_rows_changes_may_not_be_split(few: str) -> None:
+@pytest.mark.parametrize(
+    ("few", "only"),
+    [("df.assign(x=1)", None), ("df.assign(x=df.groupby('region').units.transform('sum'))", BY_REGION)],
+    ids=["rows", "groups"],
+)
+def test_what_another_number_of_rows_changes_may_not_be_split(few: str, only: DeclaredSplit | None) -> None:
     """All pieces of a large table may be beyond the number, and all those of a small one below it."""
-    assert check(f"df.iloc[:0] if len(df) > 5000 else {few}", orders(120)).kind == "whole"
+    assert check(f"df.iloc[:0] if len(df) > 5000 else {few}", orders(120), only=only).kind == "whole"
+    assert only is None or check(few, orders(120), only=only).kind == "groups"
 
 
 @pytest.mark.slow
@@ -207,6 +254,18 @@ def test_between_equal_rows_their_order_counts() -> None:
     assert check(largest, orders(120)).ordered and not check(by_all, orders(120)).ordered
 
 
+def test_pieces_have_the_categories_of_the_whole() -> None:
+    """Their codes and their columns would be others if each piece had those of its own rows."""
+    sizes = pd.Categorical(["small"] * 40 + ["large"] * 50 + ["huge"] * 30, ["small", "large", "huge"], ordered=True)
+    table = orders(120).assign(size=sizes)
+    for expression in (
+        "df.assign(size=df['size'].cat.codes)[['region', 'size']]",
+        "df.assign(large=df['size'] >= 'large')[['region', 'large']]",
+        "pd.get_dummies(df['size']).astype(int)",
+    ):
+        assert check(expression, table, only=ROWS).kind == "rows", expression
+
+
 def test_a_key_is_not_taken_for_another_one_with_which_it_goes_together() -> None:
     """In the sample each customer has one address, so groups of the address would pass."""
     found = check("df.groupby('customer').agg(email=('email', 'first'), n=('units', 'sum'))", orders(60))
@@ -218,9 +277,13 @@ def test_a_piece_has_its_part_of_a_range_with_a_name() -> None:
     table = orders(120).rename_axis("order")
     for index in (table.index, pd.Index(list(table.index), name="order")):
         indexed = table.set_axis(index)
-        assert check("df[df.amount > 50]", indexed).kind == "rows"
-        assert check("df.reset_index()[['order', 'units']]", indexed).kind == "rows"
-        assert check("df.assign(n=range(len(df)))", indexed).kind == "whole"
+        for expression, kind in (
+            ("df[df.amount > 50]", "rows"),
+            ("df.reset_index()[['order', 'units']]", "rows"),
+            ("df.reset_index()[['order']] * 2", "rows"),
+            ("df.assign(n=range(len(df)))", "whole"),
+        ):
+            assert check(expression, indexed, only=ROWS).kind == kind, expression
 
 
 def test_whether_the_order_of_rows_counts_is_found() -> None:
