@@ -163,7 +163,7 @@ def _compared(name: str, opinion: SecondOpinion) -> Iterator[Block]:
     if opinion.state in ("agree", "not compared"):
         yield line(Span("✓", "good") if opinion.state == "agree" else Span("–", "quiet"), _agrees(opinion))
         told = (one for one in opinion.differences[:MOST_DIFFERENCES] if not one.on.startswith(BEYOND))
-        yield from lines([*map(_sentence, told), _beyond(opinion)], "muted")
+        yield from lines([*map(_sentence, told), _beyond(opinion), _misunderstandings(opinion)], "muted")
         yield from _readings(name, opinion)
         return
     yield from question_blocks(name, opinion, None)

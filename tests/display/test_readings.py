@@ -57,6 +57,15 @@ def test_a_reading_is_told_in_numbers_with_what_it_hangs_on_and_how_to_have_it()
     )
 
 
+@pytest.mark.parametrize("state", ["differ", "agree"])
+def test_what_is_easy_to_misunderstand_is_told_also_where_both_agree(state: str) -> None:
+    points = ("net: with or without \x1b[2Jtax.", "month: of the order or of the payment", "a " * 300, "a fourth")
+    opinion = SecondOpinion.model_validate({"state": state, "compared": ("total",), "misunderstandings": points})
+    told = words(opinion_blocks("growth", opinion))
+    assert "Easy to misunderstand: net: with or without \\x1b[2Jtax; month: of the order or of the payment; a a" in told
+    assert "a fourth" not in told
+
+
 def test_a_terminal_is_told_the_same_with_the_command() -> None:
     lines = lines_of("growth", DIFFERS)
     assert (

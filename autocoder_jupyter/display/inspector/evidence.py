@@ -221,7 +221,6 @@ def _compared(opinion: SecondOpinion | None, seen: SampleOutputs | None) -> tupl
     )
     code = source_block(opinion.code[:CODE_CHARACTERS])
     return (
-        Row("Easy to misunderstand", lines(opinion.misunderstandings), only="html"),
         Row("Differences", (Table(_HEADINGS, rows),) if rows else (), only="html"),
         Row("Inputs tried", _inputs(opinion.tried), only="html"),
         Row("They differ on", _inputs(opinion.differs_on), only="html"),
