@@ -491,10 +491,12 @@ Table = TypeVar("Table", bound="pd.DataFrame | pd.Series[Any]")
 
 
 def restore_dtypes(frame: Table, shape: Mapping[str, Any], reads: ColumnsRead = EVERY_COLUMN) -> Table:
-    """The table with the dtypes and categories of the sample, where no value is lost. The table itself stays as it is.
+    """The table with the dtypes, the categories and the order of the index levels of the sample. No value is lost, and
+    no whole number gets less room. The table itself stays as it is.
 
     Args: as those of `check_drift`, which the frame has passed.
     """
+    frame = _with_levels_in_order(frame, shape)
     if isinstance(frame, pd.Series):
         values = _of_values(shape)
         return cast(Table, restored(frame, values["columns"][0][1], *_details(values, _VALUES)))
@@ -512,6 +514,15 @@ def restore_dtypes(frame: Table, shape: Mapping[str, Any], reads: ColumnsRead = 
             made = frame.copy(deep=False) if made is frame else made
             made.isetitem(place, as_recorded)  # an array of objects would be inferred anew
     return cast(Table, made)
+
+
+def _with_levels_in_order(frame: Table, shape: Mapping[str, Any]) -> Table:
+    """The table with the levels of its index as in the sample, if it has these levels and all have names."""
+    now, then = ([literal for literal, _ in part] for part in (plain_shape(frame)["index"], shape.get("index", ())))
+    if now == then or len(set(now)) < len(now) or set(now) != set(then):
+        return frame
+    made: Any = frame
+    return cast(Table, made.reorder_levels([now.index(literal) for literal in then]))
 
 
 def with_known_categories(shape: Mapping[str, Any], sample: Any) -> Mapping[str, Any]:
@@ -554,7 +565,10 @@ def restored(column: pd.Series[Any], dtype: str, record: Any = None, kind: Any =
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            made = plain.astype(dtype_named(dtype))
+            named = dtype_named(dtype)
+            if _is_narrower(named, plain.dtype):
+                return column
+            made = plain.astype(named)
             return made if _is_equal(plain, made) else column
     except Exception:  # of a library that has no such dtype, or a value that cannot be converted
         return column
@@ -589,7 +603,15 @@ def _is_equal(column: pd.Series[Any], made: pd.Series[Any]) -> bool:
     families = family(str(column.dtype)), family(str(made.dtype))
     if len(present) and families[0] != families[1] and families not in _ALIKE:
         return False
+    if set(families) <= {"int", "float"} and ((back < 0) != (present < 0)).any():  # wrapped, there and back
+        return False
     return bool((back.astype(present.dtype) == present).all())
+
+
+def _is_narrower(dtype: Any, now: Any) -> bool:
+    """Whether whole numbers could become too large for a dtype when they are computed with, and not for that of now."""
+    sizes = [getattr(each, "itemsize", 8) for each in (dtype, now)]
+    return family(str(dtype)) == family(str(now)) == "int" and sizes[0] < sizes[1]
 
 
 def _plain(column: pd.Series[Any]) -> pd.Series[Any]:

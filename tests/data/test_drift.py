@@ -282,3 +282,40 @@ def test_an_index_level_with_other_values_is_drift() -> None:
     indexed = pd.DataFrame({"x": [1]}, index=pd.DatetimeIndex(["2024-01-01"], name="day"))
     other = indexed.set_axis(pd.Index(["2024-01-01"], name="day"))
     assert "index level 'day' is str instead of datetime64" in str(check_drift("t", other, shape_of(indexed)))
+
+
+@each(
+    "recorded, now, values",
+    [
+        ("int8", "int64", [1, 2, 100]),
+        ("int8", "Int64", [1, 2, 100]),
+        ("Int16", "int32", [1, 2, 100]),
+    ],
+)
+def test_whole_numbers_are_not_computed_with_less_room_than_they_have(
+    recorded: str, now: str, values: list[Any]
+) -> None:
+    """`n * 100` of a small sample fits into eight bits; that of a later table does not."""
+    shape = shape_of(pd.DataFrame({"n": [0, 1, 1]}).astype(recorded))
+    frame = pd.DataFrame({"n": values}).astype(now)
+    assert check_drift("sales", frame, shape) is None
+    made = restore_dtypes(frame, shape)
+    assert str(made["n"].dtype) == now
+    assert remaining_differences("sales", made, shape, EVERY_COLUMN) == f"sales: 'n' is {now} instead of {recorded}."
+
+
+@each("recorded, now, value", [("int64", "uint64", 2**63 + 5), ("uint64", "int64", -5)])
+def test_numbers_that_only_another_sign_can_hold_stay_as_they_are(recorded: str, now: str, value: int) -> None:
+    shape = shape_of(pd.DataFrame({"n": [1, 2]}).astype(recorded))
+    made = restore_dtypes(pd.DataFrame({"n": np.array([1, value], dtype=now)}), shape)
+    assert made["n"].tolist() == [1, value]
+
+
+def test_the_levels_of_an_index_come_in_the_order_of_the_sample() -> None:
+    """`groupby(level=0)` would group by another level."""
+    frame = pd.DataFrame({"kind": ["a", "b"], "post": ["01", "02"], "n": [1, 2]}).set_index(["kind", "post"])
+    for table, swapped in ((frame, frame.swaplevel()), (frame["n"], frame["n"].swaplevel())):
+        shape = shape_of(table)
+        assert check_drift("sales", swapped, shape) is None
+        assert restore_dtypes(swapped, shape).index.equals(table.index)
+        assert swapped.index.names == ["post", "kind"]
