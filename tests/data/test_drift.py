@@ -293,7 +293,7 @@ def test_an_index_level_with_other_values_is_drift() -> None:
     ],
 )
 def test_whole_numbers_are_not_computed_with_less_room_than_they_have(
-    recorded: str, now: str, values: list[Any]
+    recorded: Any, now: Any, values: list[Any]
 ) -> None:
     """`n * 100` of a small sample fits into eight bits; that of a later table does not."""
     shape = shape_of(pd.DataFrame({"n": [0, 1, 1]}).astype(recorded))
@@ -305,7 +305,7 @@ def test_whole_numbers_are_not_computed_with_less_room_than_they_have(
 
 
 @each("recorded, now, value", [("int64", "uint64", 2**63 + 5), ("uint64", "int64", -5)])
-def test_numbers_that_only_another_sign_can_hold_stay_as_they_are(recorded: str, now: str, value: int) -> None:
+def test_numbers_that_only_another_sign_can_hold_stay_as_they_are(recorded: Any, now: Any, value: int) -> None:
     shape = shape_of(pd.DataFrame({"n": [1, 2]}).astype(recorded))
     made = restore_dtypes(pd.DataFrame({"n": np.array([1, value], dtype=now)}), shape)
     assert made["n"].tolist() == [1, value]
