@@ -141,7 +141,13 @@ def pytest_testnodedown(node: Any) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Print one line for each reason to skip tests. With AUTOCODE_TEST_TIMES, write how long each file took."""
+    """Print why tests were run again, and one line for each reason to skip tests.
+
+    With AUTOCODE_TEST_TIMES, write how long each file took.
+    """
+    for report in terminalreporter.getreports("rerun"):
+        terminalreporter.section(f"RERUN {report.nodeid}", "-")
+        terminalreporter.write_line(report.longreprtext)
     reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in terminalreporter.getreports("skipped"))
     for reason, count in reasons.most_common():
         terminalreporter.write_line(f"SKIPPED [{count}] {reason}")
