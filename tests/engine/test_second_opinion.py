@@ -159,6 +159,22 @@ async def test_an_input_on_which_the_code_is_wrong_becomes_a_test_and_the_code_i
     assert again.asked == [] and again.report.run_id == second.id and "clip" not in again.code
 
 
+async def test_who_mends_the_code_sees_the_tables_of_run_on_the_input_on_which_the_two_differ(runner: Runner) -> None:
+    told = script(
+        WRONG.replace("    return float((", "    worth = (").replace(").sum())", ")\n    return float(worth.sum())"),
+        second=[fenced(AGREEING)],
+        derive=hand_derived,
+        again=hand_derived,
+        name=NO_READING,
+        fix_code=[MENDED],
+        more_tests=[fenced("# none")],
+    )
+    produced = await runner.begin(told, settings={**ON, "effort": "normal"})
+    (asked,) = (prompt for prompt in map(prompt_of, produced.model.requests) if "You fix one Python module" in prompt)
+    tables = asked.partition("In test_second_opinion_1:")[2].partition("</tables>")[0]
+    assert "After line 5, `worth = " in tables and "\nworth: " in tables
+
+
 async def test_who_derives_again_is_asked_in_other_words_and_sees_no_first_answer(runner: Runner) -> None:
     told = script(
         WRONG, second=[fenced(AGREEING)], derive=hand_derived, again=hand_derived, name=NO_READING, fix_code=[MENDED]
