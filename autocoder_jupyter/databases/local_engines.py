@@ -1,0 +1,153 @@
+"""Read-only sessions in DuckDB and SQLite, beside what the person does with the connection."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from autocoder_jupyter.databases.reading import BATCH_ROWS, QueryLimits, batched, converted
+from autocoder_jupyter.errors import InvalidRequest
+
+# DuckDB
+
+
+class DuckDBSession:
+    """A second connection to the same database, in a transaction that only reads."""
+
+    def __init__(self, cursor: Any) -> None:
+        self._cursor = cursor
+
+    def ask(self, sql: str) -> Iterable[tuple[Any, ...]]:
+        return list(self._cursor.execute(sql).fetchall())
+
+    def batches(self, sql: str, schema: Any, limits: QueryLimits) -> Iterator[Any]:
+        result = self._cursor.execute(sql)
+        make = getattr(result, "to_arrow_reader", None) or result.fetch_record_batch
+        with contextlib.closing(make(BATCH_ROWS)) as reader:
+            for batch in reader:
+                yield converted(batch, schema)
+
+    def stop(self) -> None:
+        self._cursor.interrupt()
+
+
+@contextlib.contextmanager
+def duckdb_session(connection: Any, seconds: float) -> Iterator[DuckDBSession]:
+    """A session of a connection of DuckDB."""
+    cursor = connection.cursor()
+    try:
+        cursor.execute("SET TimeZone = 'UTC'")
+        cursor.execute("BEGIN TRANSACTION READ ONLY")
+        try:
+            yield DuckDBSession(cursor)
+        finally:
+            with contextlib.suppress(Exception):  # an interrupt ends the transaction
+                cursor.execute("ROLLBACK")
+    finally:
+        cursor.close()
+
+
+def duckdb_identity(connection: Any) -> str:
+    """Which database it is: its file, or that it is in memory."""
+    with contextlib.closing(connection.cursor()) as cursor:
+        query = "SELECT path FROM duckdb_databases() WHERE database_name = current_database()"
+        path = cursor.execute(query).fetchone()[0]
+    return f"duckdb:{Path(path).resolve() if path and '://' not in path else path or ':memory:'}"
+
+
+# SQLite
+
+
+class SQLiteSession:
+    """A connection of its own that only reads; for a database in memory, the person's."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def ask(self, sql: str) -> Iterable[tuple[Any, ...]]:
+        with contextlib.closing(self._cursor()) as cursor:
+            return list(cursor.execute(sql).fetchall())
+
+    def batches(self, sql: str, schema: Any, limits: QueryLimits) -> Iterator[Any]:
+        with contextlib.closing(self._cursor()) as cursor:
+            cursor.execute(sql)
+            yield from batched(cursor.fetchmany, schema)
+
+    def _cursor(self) -> sqlite3.Cursor:
+        cursor = self._connection.cursor()
+        cursor.row_factory = None
+        return cursor
+
+    def stop(self) -> None:
+        self._connection.interrupt()
+
+
+def sqlite_file(connection: sqlite3.Connection) -> str:
+    """The file of a connection; "" for a database in memory."""
+    try:
+        with contextlib.closing(connection.cursor()) as cursor:
+            cursor.row_factory = None
+            found = cursor.execute("PRAGMA database_list").fetchall()
+    except sqlite3.ProgrammingError as error:
+        raise InvalidRequest(
+            "The connection to SQLite cannot be used here.",
+            why=str(error),
+            hint="Open it again; with sqlite3.connect(..., check_same_thread=False) other threads may use it.",
+        ) from None
+    name = next((row[2] for row in found if row[1] == "main"), "")
+    return name.decode() if isinstance(name, bytes) else str(name or "")
+
+
+@contextlib.contextmanager
+def sqlite_session(connection: sqlite3.Connection, file: str, seconds: float) -> Iterator[SQLiteSession]:
+    """A session of a connection of SQLite with that file."""
+    if not file:
+        with _only_reading(connection):
+            yield SQLiteSession(connection)
+        return
+    own = sqlite3.connect(
+        f"{Path(file).resolve().as_uri()}?mode=ro", uri=True, timeout=min(seconds, 10), check_same_thread=False
+    )
+    try:
+        own.execute("PRAGMA query_only = 1")
+        own.execute("PRAGMA trusted_schema = 0")
+        own.set_authorizer(_authorized)
+        own.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 2**26)
+        yield SQLiteSession(own)
+    finally:
+        own.close()
+
+
+_READS = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE})
+_PRAGMAS = frozenset({"table_xinfo", "foreign_key_list"})
+
+
+def _authorized(action: int, first: str | None, second: str | None, *_: str | None) -> int:
+    """What the connection of our own may do: read, and no function that loads or writes."""
+    if action == sqlite3.SQLITE_PRAGMA:
+        return sqlite3.SQLITE_OK if first in _PRAGMAS else sqlite3.SQLITE_DENY
+    if action not in _READS or (
+        action == sqlite3.SQLITE_FUNCTION and second in ("load_extension", "readfile", "writefile")
+    ):
+        return sqlite3.SQLITE_DENY
+    return sqlite3.SQLITE_OK
+
+
+@contextlib.contextmanager
+def _only_reading(connection: sqlite3.Connection) -> Iterator[None]:
+    """The person's connection, which does not write meanwhile; afterwards it is as before."""
+    before = connection.execute("PRAGMA query_only").fetchone()[0]
+    factory = connection.text_factory
+    connection.text_factory = str
+    connection.execute("PRAGMA query_only = 1")
+    try:
+        yield
+    finally:
+        connection.execute(f"PRAGMA query_only = {int(before)}")
+        connection.text_factory = factory
+
+
+Opener = Callable[[float], contextlib.AbstractContextManager[Any]]
