@@ -24,9 +24,9 @@ class DuckDBSession:
         return list(self._cursor.execute(sql).fetchall())
 
     def batches(self, sql: str, schema: Any, limits: QueryLimits) -> Iterator[Any]:
-        result = self._cursor.execute(sql)
-        make = getattr(result, "to_arrow_reader", None) or result.fetch_record_batch
-        with contextlib.closing(make(BATCH_ROWS)) as reader:
+        relation = self._cursor.sql(sql)
+        reader = (getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch)(BATCH_ROWS)
+        with contextlib.closing(reader):
             for batch in reader:
                 yield converted(batch, schema)
 
