@@ -112,6 +112,7 @@ def sqlite_session(connection: sqlite3.Connection, file: str, seconds: float) ->
         f"{Path(file).resolve().as_uri()}?mode=ro", uri=True, timeout=min(seconds, 10), check_same_thread=False
     )
     try:
+        _add_functions(own)
         own.execute("PRAGMA query_only = 1")
         own.execute("PRAGMA trusted_schema = 0")
         own.set_authorizer(_authorized)
@@ -119,6 +120,19 @@ def sqlite_session(connection: sqlite3.Connection, file: str, seconds: float) ->
         yield SQLiteSession(own)
     finally:
         own.close()
+
+
+_FUNCTIONS: dict[str, Callable[[str], str]] = {"unicode_lower": str.lower, "unicode_upper": str.upper}
+"""What SQLite's own functions do for the letters of English only."""
+
+
+def _add_functions(connection: sqlite3.Connection) -> None:
+    for name, change in _FUNCTIONS.items():
+
+        def changed(value: Any, change: Callable[[str], str] = change) -> Any:
+            return change(value) if isinstance(value, str) else value
+
+        connection.create_function(name, 1, changed, deterministic=True)
 
 
 _READS = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE})
@@ -143,11 +157,13 @@ def _only_reading(connection: sqlite3.Connection) -> Iterator[None]:
     factory = connection.text_factory
     connection.text_factory = str
     connection.execute("PRAGMA query_only = 1")
+    _add_functions(connection)
     try:
         yield
     finally:
+        for name in _FUNCTIONS:
+            connection.create_function(name, 1, None)
         connection.execute(f"PRAGMA query_only = {int(before)}")
         connection.text_factory = factory
 
 
-Opener = Callable[[float], contextlib.AbstractContextManager[Any]]
