@@ -16,7 +16,7 @@ from autocoder_jupyter.settings.config import CachePolicy as CachePolicy
 from autocoder_jupyter.settings.config import SandboxChoice as SandboxChoice
 from autocoder_jupyter.settings.config import Share as Share
 from autocoder_jupyter.settings.config import Switch as Switch
-from autocoder_jupyter.types import CodePlan, Evidence, Helpers, InputSpec, OutputSpec, Report, Secret
+from autocoder_jupyter.types import CodePlan, Database, Evidence, Helpers, InputSpec, OutputSpec, Report, Secret
 
 
 @dataclass(frozen=True)
@@ -143,6 +143,7 @@ class Request:
             reads it; "" if that was not demanded.
         rules: the house rules that apply, those of outer folders first.
         helpers: the user's code, and verified functions, that the function may import.
+        databases: those whose tables are samples. The connections are not part of a request.
     """
 
     name: str
@@ -163,6 +164,7 @@ class Request:
     split: str = ""
     rules: tuple[HouseRule, ...] = ()
     helpers: Helpers = Helpers()
+    databases: tuple[Database, ...] = ()
 
     @property
     def has_acceptance(self) -> bool:

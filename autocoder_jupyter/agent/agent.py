@@ -12,6 +12,7 @@ from typing import Any
 from autocoder_jupyter.agent.arguments import ARGUMENTS, build_request, fetched_examples
 from autocoder_jupyter.agent.asking import question_about, shared_as
 from autocoder_jupyter.agent.constructor import Constructor
+from autocoder_jupyter.agent.databases import with_databases, with_tables
 from autocoder_jupyter.agent.generation import generate_report, resolution_of
 from autocoder_jupyter.agent.place import journal_root as default_journal_root
 from autocoder_jupyter.agent.place import places
@@ -31,7 +32,7 @@ from autocoder_jupyter.run.events import Finished
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.run.tracker import RunTracker
 from autocoder_jupyter.settings.parameters import flag, is_input_name, suggestion
-from autocoder_jupyter.types import PlanQuestion
+from autocoder_jupyter.types import Database, PlanQuestion
 from autocoder_jupyter.types.of_flyte import all_fetched, declared_of_flyte
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.visible import visible_block
@@ -80,7 +81,8 @@ class AutoCoderAgent(Constructor):
             schema: free text about the data, sent to the model unchanged.
             constraints: sentences that must be true.
             samples: DataFrame, Series, `File` or `Dir` by name. The model gets a description of them, the function is
-                run on them, and they are the defaults of `result.handle()`. Of a lazy frame, a query, a dataset, a
+                run on them, and they are the defaults of `result.handle()`. A connection to a database stands for
+                samples of those of its tables that the request names; see [Databases](databases.md). Of a lazy frame, a query, a dataset, a
                 frame of Dask and a path of Parquet files, at most 10,000 rows are drawn; `result.over(…)` computes all.
             inputs: classes or type names by name, such as `{"min_orders": int}`; an `InputSpec` for more details; a
                 pandera schema or `DataFrameModel` for a table that must satisfy it.
@@ -112,15 +114,17 @@ class AutoCoderAgent(Constructor):
             AutocodeError: no generation is possible (no key, no sandbox, data that cannot cross).
         """
         given = {argument: value for argument, value in locals().items() if argument in ARGUMENTS}
+        databases: tuple[Database, ...] = ()
         if isinstance(samples, Mapping):
             from autocoder_jupyter.data.sampling import sampled  # imports pandas
 
-            given["samples"] = await sampled(await all_fetched(samples))
+            values, databases = await with_tables(await all_fetched(samples), [prompt])
+            given["samples"] = await sampled(values)
         if examples is not None:
             given["examples"] = await fetched_examples(examples)
         root = default_journal_root() if journal_root is None else local_path(journal_root)
         request = with_rules(
-            build_request(prompt, name, **given), rules_for_script(root.parent, rules, locked=self.locked)
+            with_databases(replace(build_request(prompt, name, **given), databases=databases)), rules_for_script(root.parent, rules, locked=self.locked)
         )
         of_flyte = {field: kind for field, kind in (outputs or {}).items() if declared_of_flyte(kind)}
         # The engine has its own loop, so that a busy notebook does not block a stream, nor the engine the notebook.

@@ -16,6 +16,7 @@ from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.calls.row_counts import ROWS, AnsweredCall, Caller
 from autocoder_jupyter.calls.runtime import runtime_for
 from autocoder_jupyter.concurrency import background
+from autocoder_jupyter.databases.connections import is_connection
 from autocoder_jupyter.errors import (
     AutocodeError,
     DriftWarning,
@@ -189,7 +190,25 @@ class Called:
         inputs, changed = split(function, overrides)
         options = self.options.changed(changed)
         answered = AnsweredCall(function, options)
+        if is_connection(next(iter(args), None)) or any(map(is_connection, inputs.values())):
+            return await self._answered(function, options, args, inputs, notes)
         returned = await call(function, options, args, inputs, notes, on_computed=answered.keep)
+        return returned, answered
+
+    async def _answered(
+        self,
+        function: Function,
+        options: CallOptions,
+        args: tuple[Any, ...],
+        inputs: Mapping[str, Any],
+        notes: list[str],
+    ) -> tuple[Any, AnsweredCall]:
+        """The same of a call on a database."""
+        from autocoder_jupyter.calls.database import answered_by
+
+        finishing, answers = await answered_by(function, args, inputs)
+        answered = AnsweredCall(finishing, options)
+        returned = await call(finishing, options, (), {**answers, **inputs}, notes, on_computed=answered.keep)
         return returned, answered
 
     async def _function(self) -> Function:

@@ -23,7 +23,7 @@ from autocoder_jupyter.kinds import table
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.request import Contract
 from autocoder_jupyter.sandbox.protocol import EnvironmentSpec
-from autocoder_jupyter.types import Helpers, InputSpec, OutputSpec, Report, RowsUsed
+from autocoder_jupyter.types import Database, Helpers, InputSpec, OutputSpec, Report, RowsUsed
 from autocoder_jupyter.types.interface import DeclaredSplit, FoundSplit, KnownSplits
 from autocoder_jupyter.untrusted.visible import visible, visible_block
 
@@ -313,6 +313,7 @@ class Function:
         rows: which rows of the samples it used; None if that is not known.
         renames: names of columns in the data, by the names that it reads (`--rename`).
         helpers: the modules that it may import.
+        databases: those whose tables are inputs.
         split: how its largest table must be able to be split (`--split`); None if nothing was demanded.
         root: the `.autocode` folder. `File` and `Dir` outputs are stored below it.
         contracts: schemas that its inputs and outputs must satisfy; the user's own code.
@@ -337,6 +338,7 @@ class Function:
     rows: RowsUsed | None = field(default=None, repr=False)
     renames: Mapping[str, str] = field(default_factory=dict)
     helpers: Helpers = field(default_factory=Helpers, repr=False)
+    databases: tuple[Database, ...] = field(default=(), repr=False)
     split: DeclaredSplit | None = None
     root: Path = Path(".autocode")
     contracts: Mapping[str, Contract] = field(default_factory=dict, repr=False)
@@ -386,6 +388,7 @@ class Function:
             rows=report.evidence.rows_used,
             renames=report.renames,
             helpers=report.helpers,
+            databases=report.databases,
             split=report.plan.split if report.plan else None,
             root=root,
             contracts=dict(contracts or {}),

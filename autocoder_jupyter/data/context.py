@@ -12,6 +12,7 @@ import pandas as pd
 
 from autocoder_jupyter.codec import encode
 from autocoder_jupyter.codec.plain import dumps, to_json
+from autocoder_jupyter.data.database_text import database_text
 from autocoder_jupyter.data.capture import origin_of
 from autocoder_jupyter.data.checks import ColumnCheck, Undecided, conflicts, evaluate
 from autocoder_jupyter.data.files import PathText, describe_path, profiles_of
@@ -34,7 +35,7 @@ from autocoder_jupyter.data.withheld import NOTHING_WITHHELD, TableWithholding, 
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.redaction.masking import Masker, count_masked
 from autocoder_jupyter.request import Example, Share
-from autocoder_jupyter.types import Dir, File, Helpers
+from autocoder_jupyter.types import Database, Dir, File, Helpers
 from autocoder_jupyter.untrusted.plain_json import shortened
 
 # Examples
@@ -179,6 +180,7 @@ def build_context(
     examples: Sequence[Example] = (),
     withheld: WithheldColumns = NOTHING_WITHHELD,
     helpers: Helpers | None = None,
+    databases: Sequence[Database] = (),
 ) -> DataContext:
     """Describe samples.
 
@@ -223,7 +225,8 @@ def build_context(
     rendered = _render_fairly(sections, budget)
     text = _joined(rendered, closing, share, examples_text(examples, share, masker))
     own_code = helpers_text(helpers or Helpers(), "stats" if withheld else share, masker)
-    text = "\n\n".join(filter(None, (text, own_code)))
+    told = (database_text(database, withheld, masker) for database in databases)
+    text = "\n\n".join(filter(None, (text, *told, own_code)))
     return DataContext(
         text=text,
         shapes={name: shape_of(whole[name], partial(_may_name, share, withheld)) for name in frames},

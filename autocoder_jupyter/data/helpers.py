@@ -42,7 +42,7 @@ from autocoder_jupyter.prompts import prompt
 from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.request import Share
 from autocoder_jupyter.types import HELPERS, Helper, Helpers
-from autocoder_jupyter.types.helpers import HelperKind
+from autocoder_jupyter.types.helpers import HelperKind, module_of
 from autocoder_jupyter.untrusted.visible import visible, visible_block
 
 LONGEST = 60_000
@@ -301,11 +301,13 @@ class _Capture:
 
 def helpers_text(helpers: Helpers, share: Share, masker: Masker) -> str:
     """The helpers as the model sees them: source where rows are shared, else signatures and docstrings. "" for none."""
-    if not helpers:
+    given = [one for one in helpers.given if one.kind != "built-in"]  # what is said of databases describes these
+    if not given:
         return ""
-    shown = [f"{one.signature}\n{_indented(one.doc)}".rstrip() for one in helpers.given]
-    sources = helpers.modules() if share == "rows" else {}
-    names = ", ".join(one.name for one in helpers.given)
+    shown = [f"{one.signature}\n{_indented(one.doc)}".rstrip() for one in given]
+    own = {module_of(one.name) for one in helpers.given if one.kind == "built-in"}
+    sources = {name: text for name, text in helpers.modules().items() if name not in own} if share == "rows" else {}
+    names = ", ".join(one.name for one in given)
     results = [one.name for one in helpers.given if one.kind == "result"]
     parts = [
         prompt("shared.helpers", names=names),

@@ -118,6 +118,7 @@ def rows(state: FunctionRun, *, in_full: bool = False) -> tuple[Row, ...]:
         Row("Changes", _changes(state), prefix=""),
         Row("Sample", lines(map(clipped, _samples(state))), prefix=""),
         Row("Builds on", lines([clipped(_builds_on(state), 600)]), prefix="builds on"),
+        Row("Database", _databases(state), prefix="database"),
         Row("Outputs", (*_not_verified(state), *_outputs(state)), prefix=""),
         Row("Rows used", parts.rows_used(state.evidence), prefix="rows used"),
         Row(
@@ -355,13 +356,32 @@ def _differences(state: FunctionRun) -> tuple[Block, ...]:
 
 def _samples(state: FunctionRun) -> tuple[str, ...]:
     """The samples that have only some of the rows of their tables."""
+    of_database = {name for database in state.databases for name in database.tables}
     over = f"{state.name}.over({{name}}) computes all rows"
-    return tuple(f"{name}: on {drawn.words}; {over.format(name=name)}" for name, drawn in state.drawn.items())
+    return tuple(
+        f"{name}: on {drawn.words}" + ("" if name in of_database else f"; {over.format(name=name)}")
+        for name, drawn in state.drawn.items()
+    )
+
+
+def _databases(state: FunctionRun) -> tuple[Block, ...]:
+    """The queries of the function in the dialect of its database, and how to let it send them."""
+    found: list[Block] = []
+    for database in state.databases:
+        name = database.name
+        found.append(line(f"{name} ({database.dialect}): {', '.join(database.tables)}; the outputs are of samples."))
+        found += [line(Span(clipped(query, 2_000), "code")) for query in database.queries]
+        if state.is_current and database.queries:
+            allow = line(
+                Span(f"%autocode reply {state.name} send {name}", "code"), Span("agrees to exactly this", "muted")
+            )
+            found += [allow, line(Span(f"{state.name}.run({name})", "code"), Span("runs it there", "muted"))]
+    return tuple(found)
 
 
 def _builds_on(state: FunctionRun) -> str:
     """The helpers, each with the beginning of its hash."""
-    return ", ".join(f"{one.name} ({one.digest[:8]})" for one in state.helpers.given)
+    return ", ".join(f"{one.name} ({one.digest[:8]})" for one in state.helpers.given if one.kind != "built-in")
 
 
 def _keeping(state: FunctionRun) -> tuple[Block, ...]:

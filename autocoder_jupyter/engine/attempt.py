@@ -19,6 +19,7 @@ from autocoder_jupyter.engine.evidence.second_opinion import SecondOpinionStage
 from autocoder_jupyter.engine.evidence.split import run_split
 from autocoder_jupyter.engine.first_run import FirstRun, show_outputs
 from autocoder_jupyter.engine.generation import GenerationSetup, GenerationState
+from autocoder_jupyter.engine.queries import with_queries
 from autocoder_jupyter.engine.sample_run import (
     SampleRun,
     apply_contracts,
@@ -33,7 +34,7 @@ from autocoder_jupyter.engine.sample_run import (
 from autocoder_jupyter.engine.tests import TestSuite, blind_id
 from autocoder_jupyter.engine.verdict import Verdict
 from autocoder_jupyter.engine.version_record import VerifiedTurn, VersionRecord, sources_of
-from autocoder_jupyter.run.events import EvidenceGathered, TestReported, TestsCollected
+from autocoder_jupyter.run.events import DatabasesUsed, EvidenceGathered, TestReported, TestsCollected
 from autocoder_jupyter.run.of_report import SECOND, TRIAL
 from autocoder_jupyter.sandbox.protocol import Program, TestRun, TestSpec, Worker
 from autocoder_jupyter.types import CheckOutcome, Exchange, LayerCost, Report, Strength, TestFailure, TestOutcome, Usage
@@ -107,12 +108,17 @@ class Attempts:
         lacking = await setup.stages.run("environment", providing)
         if lacking is not None:
             return Verdict(suite=state.suite, failures=(lacking,), error=lacking.error_message)
+        databases, wrong = await call_blocking(lambda: with_queries(state.code, state.brief.request.databases))
+        if wrong:
+            return Verdict(suite=state.suite, failures=wrong, error=wrong[0].error_message)
         environment = session.environment
         verdict = await self._attempted(tests_changed, shows_rows=shows_rows)
         # A damaged environment must not lead to a fix of the code.
         if not verdict.success and await session.heal(environment):
             verdict = await self._attempted(tests_changed, shows_rows=shows_rows)
         setup.emit(EvidenceGathered(setup.stages.attempt, verdict.evidence))
+        if databases and verdict.success:
+            setup.emit(DatabasesUsed(databases))
         if shows_rows and verdict.success:
             await show_outputs(state, verdict.sample, is_verified=True)
         return verdict

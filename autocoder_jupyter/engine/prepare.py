@@ -90,6 +90,7 @@ def prepare(request: Request, config: AgentConfig) -> Prepared:
         examples=request.examples,
         withheld=withheld,
         helpers=request.helpers,
+        databases=request.databases,
     )
     return Prepared(inputs, context, RequestKey.of(request, inputs), request, _own_lock(config), left)
 

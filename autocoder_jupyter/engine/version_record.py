@@ -31,6 +31,7 @@ from autocoder_jupyter.engine.writer import Writer
 from autocoder_jupyter.errors import AutocodeError
 from autocoder_jupyter.run.events import (
     BuildsOn,
+    DatabasesUsed,
     Finished,
     FunctionVerified,
     KeptVerified,
@@ -82,6 +83,8 @@ async def open_version(setup: GenerationSetup, packages: GenerationPackages, sta
     setup.emit(VersionBegun(start.version, start.why, is_kept, start.has_before, author, is_new, writer))
     if drawn := drawn_samples(setup.request.samples):
         setup.emit(SamplesDrawn(drawn))
+    if setup.request.databases:
+        setup.emit(DatabasesUsed(setup.request.databases))
     builds_on = BuildsOn(start.helpers(setup.request), tuple(rule.line for rule in setup.request.rules))
     if builds_on.helpers or builds_on.house_rules:
         setup.emit(builds_on)

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from autocoder_jupyter.agent.databases import with_databases
 from autocoder_jupyter.agent.rules import offered_rule, usable_rules, with_rules
 from autocoder_jupyter.concurrency.awaited import Awaited, Wait, print_obstacles
 from autocoder_jupyter.concurrency.background import POLL_SECONDS, start_thread
@@ -347,7 +348,7 @@ def build_request(command: CellCommand, notebook: Notebook) -> Request:
     given = given_fields(command, notebook)
     given["samples"] = renamed_samples(given["samples"], command.renames)
     given["helpers"] = collect_helpers(command, notebook.namespace)
-    request = Request(command.name, command.prompt, **given)
+    request = with_databases(Request(command.name, command.prompt, **given))
     return with_contracts(request, command, notebook.namespace)
 
 

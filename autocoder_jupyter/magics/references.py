@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.awaited import Awaited, report_progress
 from autocoder_jupyter.data.sources import lazy_kind
+from autocoder_jupyter.databases.connections import is_connection
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.kinds.values import one_table
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 _REFERENCE = re.compile(r"(?<![\w@])@([A-Za-z_]\w*)")
 """It does not match `me@example.org`, nor `@@name`, which means the text `@name`."""
 
-WHAT_CAN_BE_REFERRED_TO = "a DataFrame, a Series, File(…) or Dir(…)"
+WHAT_CAN_BE_REFERRED_TO = "a DataFrame, a Series, File(…), Dir(…) or a connection to a database"
 _CODE = "a function, class or module of yours, or a verified function"
 
 
@@ -48,7 +49,8 @@ def mentions(prose: str) -> Iterator[tuple[str, int, int]]:
 
 
 def kind_of(value: object) -> str | None:
-    """`DataFrame`, `Series`, `File` or `Dir`, also of Flyte; `table` for one of another library; None for other values.
+    """`DataFrame`, `Series`, `File` or `Dir`, also of Flyte; `table` for one of another library, `database` for a
+    connection; None for other values.
 
     pandas is not imported: if there is a DataFrame, it is imported already.
     """
@@ -61,6 +63,8 @@ def kind_of(value: object) -> str | None:
         return "DataFrame"
     if pandas is not None and isinstance(value, pandas.Series):
         return "Series"
+    if is_connection(value):
+        return "database"
     # The type is inspected, because an attribute of a proxy object may start a computation.
     converts = any(callable(getattr(type(value), way, None)) for way in ("to_pandas", "__dataframe__"))
     return "table" if (converts or lazy_kind(value) is not None) and not isinstance(value, type) else None
@@ -118,7 +122,8 @@ def collect_samples(
 ) -> dict[str, Any]:
     """The data of a request, captured as they are now: each `@name` in order of occurrence, then those of `-s`.
 
-    The names of `helpers` stand for code, and are left out.
+    The names of `helpers` stand for code, and are left out. Connections to databases are left as they are; without
+    `may_sample` they are refused.
     """
     from autocoder_jupyter.data.capture import require_plain
 
@@ -135,7 +140,9 @@ def collect_samples(
             samples[name] = _evaluated(name, expression, namespace)
     for name, value in samples.items():
         require_plain(name, value)
-    captured = _captured({name: value for name, value in samples.items() if value is not None}, may_sample)
+    connections = {name: value for name, value in samples.items() if may_sample and is_connection(value)}
+    data = {name: value for name, value in samples.items() if value is not None and name not in connections}
+    captured = {**_captured(data, may_sample), **connections}
     _refuse_outputs(command, captured)
     _refuse_other_types(captured, declared)
     return captured
@@ -166,7 +173,8 @@ def collect_helpers(command: CellCommand, namespace: Mapping[str, Any], before: 
         )
     if not new:
         return before
-    if lacking := [name for name in before.digests if name not in new]:  # a record must not name what is looked up
+    own = [one.name for one in before.given if one.kind != "built-in"]
+    if lacking := [name for name in own if name not in new]:  # a record must not name what is looked up
         raise InvalidRequest(
             f"{command.name} builds on {', '.join(lacking)} too.",
             why="A change that refers to helpers refers to all of them.",

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from autocoder_jupyter.agent.databases import with_databases, with_tables
+from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.display import parts
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.magics.command import CellCommand
@@ -164,8 +166,12 @@ _AS_WRITTEN = tuple(
 def given_fields(command: CellCommand, notebook: Notebook) -> dict[str, Any]:
     """The fields that a cell gives, without its text and its contracts. The data are captured as they are now."""
     helpers = helper_names(command, notebook.namespace)
+    collected = collect_samples(command, notebook.namespace, helpers=helpers)
+    words = (command.prompt, *command.constraints, *(f"{spec.name} {spec.meaning}" for spec in command.outputs))
+    samples, databases = background.run(with_tables(collected, words))
     looked_up = {
-        "samples": collect_samples(command, notebook.namespace, helpers=helpers),
+        "samples": samples,
+        "databases": databases,
         "schema": read_schema(command.schema, notebook.namespace),
         "own_tests": notebook.own_tests_of(command.name),
         "examples": tuple(collect_example(option, notebook.namespace) for option in command.examples),
@@ -194,7 +200,7 @@ def refined_request(command: CellCommand, notebook: Notebook) -> Request:
     fields = joined(base, given)
     fields["samples"] = renamed_samples(fields["samples"], fields["renames"])
     fields["helpers"] = collect_helpers(command, notebook.namespace, base.helpers)
-    refined = replace(base, **fields)
+    refined = with_databases(replace(base, **fields))
     return with_contracts(refined, command, notebook.namespace)
 
 

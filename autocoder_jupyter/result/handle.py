@@ -35,6 +35,7 @@ from autocoder_jupyter.types.interface import KnownSplits, Split
 from autocoder_jupyter.untrusted.visible import visible
 
 if TYPE_CHECKING:
+    from autocoder_jupyter.calls.database import Sending
     from autocoder_jupyter.scaling.map import Map
     from autocoder_jupyter.scaling.over import Over
 
@@ -328,6 +329,24 @@ class CodeGenEvalResult(ReportFields, PendingResult[Resolution]):
         asked = conclusion_of(answered.function, planned, conclusion)
         await call(answered.function, answered.options, args, inputs, on_computed=answered.keep)
         return await stability_of(answered, asked)
+
+    def queries_for(self, connection: Any) -> Sending:
+        """What `run(connection)` would send to a database, whether the person has agreed to that, and a way to agree.
+
+        Only the catalogue of the database is read. Waits if pending.
+
+        Raises:
+            InvalidRequest: the function reads no database, or this one cannot be read.
+            DataDrift: a table or column is missing there, or has another type.
+        """
+        from autocoder_jupyter.calls.database import connection_of, sending
+
+        async def found() -> Sending:
+            function = await self._ready()
+            given = connection_of(function, [connection], {})
+            return await background.call_blocking(lambda: sending(function, given))
+
+        return background.run(found())
 
     async def _drafted(self) -> Function:
         with background.interruptible():

@@ -135,6 +135,7 @@ def _request(
         "outputs": report.declared_outputs,
         "renames": report.renames,
         "helpers": report.helpers,
+        "databases": report.databases,
         "contracts": {name: contract for name, contract in contracts.items() if name in report.contracts},
     }
     return Request(report.name, report.prompt, **fields)

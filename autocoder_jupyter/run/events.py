@@ -14,6 +14,7 @@ from autocoder_jupyter.types import (
     Author,
     Changes,
     CodePlan,
+    Database,
     ErrorDiagnosis,
     Evidence,
     Helpers,
@@ -339,6 +340,13 @@ class BuildsOn:
 
 
 @dataclass(frozen=True)
+class DatabasesUsed:
+    """The databases whose tables are inputs; with the queries of the function as soon as it is verified."""
+
+    databases: tuple[Database, ...]
+
+
+@dataclass(frozen=True)
 class DriftFound:
     """The values of today's samples differ from the recorded ones; one sentence for each difference."""
 
@@ -529,6 +537,7 @@ Event = (
     | KeptVerified
     | SamplesDrawn
     | BuildsOn
+    | DatabasesUsed
     | DriftFound
     | OptionOffered
     | ModelRefused

@@ -23,6 +23,7 @@ from autocoder_jupyter.types import (
     Author,
     Changes,
     CodePlan,
+    Database,
     ErrorDiagnosis,
     Evidence,
     Helpers,
@@ -179,6 +180,7 @@ class FunctionRun(RunRecord):
         author: who wrote the code or the tests last.
         refinement: the change that `--refine` asks for.
         house_rules: those that apply, a line each.
+        databases: those whose tables are inputs.
         why: the reason for this version; empty for the first one.
         writer: the model that wrote it, and what `--refresh` would change about that.
         is_kept: whether an existing function is only verified again.
@@ -233,6 +235,7 @@ class FunctionRun(RunRecord):
     effort: str = ""
     drawn: Mapping[str, Drawn] = field(default_factory=dict)
     helpers: Helpers = field(default_factory=Helpers)
+    databases: tuple[Database, ...] = ()
     drift: tuple[str, ...] = ()
     option: str = ""
     has_before: bool = False
@@ -406,9 +409,15 @@ def _(event: events.SamplesDrawn, state: FunctionRun) -> FunctionRun:
 
 @_after.register
 def _(event: events.BuildsOn, state: FunctionRun) -> FunctionRun:
-    named = (*event.helpers.digests, *(["house rules"] if event.house_rules else []))
+    own = (one.name for one in event.helpers.given if one.kind != "built-in")
+    named = (*own, *(["house rules"] if event.house_rules else []))
     state = replace(state, helpers=event.helpers, house_rules=event.house_rules)
-    return _noted(state, f"builds on {', '.join(named)}")
+    return _noted(state, f"builds on {', '.join(named)}") if named else state
+
+
+@_after.register
+def _(event: events.DatabasesUsed, state: FunctionRun) -> FunctionRun:
+    return replace(state, databases=event.databases)
 
 
 @_after.register

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 #
 # A result is shown as its card was.
 
-FACTS = ("author", "changes", "drawn", "drift", "house_rules", "second_opinion")
+FACTS = ("author", "changes", "databases", "drawn", "drift", "house_rules", "second_opinion")
 """Findings about a function that are copied by name between the record and the report."""
 
 

@@ -5,6 +5,7 @@ below it.
 
 - `records`: the base of all records, stages, resources of a sandbox, overviews
 - `interface`: inputs, outputs, the plan, splits
+- `databases`: databases of a request, and their tables
 - `helpers`: code of the user and verified functions that a function may import
 - `evidence`: answers of the model, tests, checks, the second opinion
 - `report`: the report of a generation
@@ -15,6 +16,7 @@ import warnings
 
 from autocoder_jupyter.kinds.table import INPUT_TYPE_NAMES, TYPE_NAMES, type_name
 from autocoder_jupyter.kinds.values import Dir, Figure, FigureKind, File, TypeName
+from autocoder_jupyter.types.databases import Database, DatabaseColumn, DatabaseTable
 from autocoder_jupyter.types.evidence import (
     BLIND,
     STOPPED,
@@ -66,6 +68,9 @@ __all__ = [
     "CodeSolution",
     "ColumnSpec",
     "Conclusion",
+    "Database",
+    "DatabaseColumn",
+    "DatabaseTable",
     "Count",
     "Difference",
     "Dir",

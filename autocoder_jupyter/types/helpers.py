@@ -14,14 +14,14 @@ HELPERS = "helpers"
 LONGEST_SOURCE = 2**18
 """Most characters of one module."""
 
-HelperKind = Literal["function", "class", "module", "result"]
+HelperKind = Literal["function", "class", "module", "result", "built-in"]
 
 
 class Helper(Record):
     """One helper that a request names.
 
     `digest` is a hash of everything that is sent with it. `signature` are its `def` or `class` lines, of a module
-    those of its functions.
+    those of its functions. One that is `built-in` is of this package, and like a result has a module of its own.
     """
 
     name: str = Field(pattern=r"^[^\W\d]\w*$", max_length=200)
@@ -65,7 +65,8 @@ class Helpers(Record):
             return {}
         if for_tests:
             return {HELPERS: self.source}
-        lines = [f"from {module_of(one.name)} import run as {one.name}" for one in self.given if one.kind == "result"]
+        apart = (one.name for one in self.given if one.kind in ("result", "built-in"))
+        lines = [f"from {module_of(name)} import run as {name}" for name in apart]
         return {HELPERS: "\n".join(filter(None, (self.source, *lines))), **self.results}
 
     def files(self) -> dict[str, str]:
@@ -74,5 +75,5 @@ class Helpers(Record):
 
 
 def module_of(result: str) -> str:
-    """The full name of the module of a verified function."""
+    """The full name of the module of a verified function, or of one that is built in."""
     return f"{HELPERS}._{result}"

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from autocoder_jupyter.types.databases import Database
 from autocoder_jupyter.types.evidence import (
     Changes,
     CodeSolution,
@@ -110,6 +111,7 @@ class Report(Record):
     `drawn` says of which rows a sample is, for tables whose rows are elsewhere.
     `renames` are names of columns in the data, by the names that the function reads.
     `house_rules` are those that applied to the request, a line each.
+    `databases` are those whose tables are inputs, with their catalogue as it was.
     `helpers` is the code that the function may import: what it builds on.
     `contracts` are the user's schemas as data, without code that could be run.
     `trace` has the tool calls of a writing agent; None for the staged loop. `blind_tests` are the tests that the agent
@@ -158,6 +160,7 @@ class Report(Record):
     drift: tuple[str, ...] = ()
     drawn: dict[str, Drawn] = Field(default_factory=dict, max_length=300)
     renames: dict[str, str] = Field(default_factory=dict, max_length=300)
+    databases: tuple[Database, ...] = Field(default=(), max_length=10)
     helpers: Helpers = Helpers()
     usage: Usage = Usage()
     overspent: str = ""

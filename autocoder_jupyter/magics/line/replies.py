@@ -22,7 +22,7 @@ from autocoder_jupyter.magics.progress import ask_at_prompt, read_answers
 from autocoder_jupyter.magics.versions import refined_request
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.run.of_report import keep, question_key, run_of
-from autocoder_jupyter.untrusted.visible import visible
+from autocoder_jupyter.untrusted.visible import visible, visible_block
 from autocoder_jupyter.view.as_text import blocks_text
 
 if TYPE_CHECKING:
@@ -172,6 +172,26 @@ def keep_as_it_is(notebook: Notebook, name: str, question: str = "") -> None:
         started.card.add(answered=kept.answered)
 
 
+def _send(notebook: Notebook, name: str, words: list[str], always: bool) -> None:
+    """Agree to the queries of a function for one database, which is named by its variable."""
+    from autocoder_jupyter.databases.connections import is_connection
+
+    result = find_callable(notebook, name)
+    if not result.done:
+        raise InvalidRequest(f"{name} is not done yet.", hint="Wait until it is ready.")
+    given = notebook.namespace.get(words[0].removeprefix("@")) if len(words) == 1 else None
+    if not is_connection(given):
+        raise InvalidRequest(
+            f"send names the connection to which {name} may send its queries, and nothing else.",
+            hint=f"Write %autocode reply {name} send db, with the name of your variable.",
+        )
+    found = result.queries_for(given)
+    found.agree()
+    print(visible(f"{name} may send this to {found.connected.identity}, now and later:"))
+    print("\n\n".join(map(visible_block, found.texts.values())))
+    print(f"{name}.run({words[0].removeprefix('@')}) does.")
+
+
 def _silent(answer: SilenceAnswer, said: str) -> Answer:
     """What is done about a model that has said nothing."""
 
@@ -196,6 +216,7 @@ ANSWERS: Mapping[str, Answer] = {
     "no": _refuse,
     "use": _use,
     "keep": _keep,
+    "send": _send,
     "wait": _silent("wait", "waits for the model."),
     "again": _silent("again", "asks the model again. The request that it had is cancelled."),
     "model": _silent("model", "ends. Write -m MODEL in its cell; %autocode setup shows models that can be asked."),

@@ -1,0 +1,259 @@
+"""Calls on a database: its answers to the queries of the function, which then finishes them in the sandbox.
+
+Only the queries that are found in the code and pass the check are sent, and only if the person has agreed to exactly
+these for exactly this database.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from autocoder_jupyter.calls.function import Function
+from autocoder_jupyter.concurrency import background
+from autocoder_jupyter.databases.catalogue import Catalogue, CatalogueTable
+from autocoder_jupyter.databases.connections import Database as Connected
+from autocoder_jupyter.databases.connections import is_connection, opened
+from autocoder_jupyter.databases.queries import Query
+from autocoder_jupyter.engine.queries import FoundQuery, WrongQueries, checked_queries, queries_of, recorded_tables
+from autocoder_jupyter.errors import DataDrift, InvalidRequest
+from autocoder_jupyter.trust.answers import keep, kept
+from autocoder_jupyter.types import Database, InputSpec
+from autocoder_jupyter.types.helpers import module_of
+from autocoder_jupyter.untrusted.visible import visible
+
+_PREFIX = "_answer_"
+
+
+def connection_of(function: Function, positional: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+    """The connection that is passed in place of the tables.
+
+    Raises:
+        InvalidRequest: the function reads no database, or something else is passed by position or for a table.
+    """
+    if not function.databases:
+        raise InvalidRequest(
+            f"{function.name} reads no database.", hint="Query what it needs yourself, and pass that as a DataFrame."
+        )
+    if function.unverified:
+        raise InvalidRequest(
+            f"{function.name} is not verified here, so it sends nothing to a database.",
+            hint=f"Pass the tables as DataFrames, or verify it first: {function.name}.verify().",
+        )
+    tables = function.databases[0].tables.keys()
+    if len(positional) != 1 or not is_connection(positional[0]) or tables & keywords.keys():
+        raise InvalidRequest(
+            f"A database stands for all tables of {function.name}: {', '.join(tables)}.",
+            hint=f"Write {function.name}.run({function.databases[0].name}), and other inputs by name.",
+        )
+    return positional[0]
+
+
+# What would be sent
+
+
+@dataclass(frozen=True)
+class Sending:
+    """The queries of a function for one database.
+
+    Args:
+        queries: by their text in the code.
+        texts: by the same, what is sent.
+    """
+
+    name: str
+    connected: Connected
+    queries: Mapping[str, Query]
+    texts: Mapping[str, str]
+
+    @property
+    def is_agreed(self) -> bool:
+        """Whether the person has agreed to exactly these queries for this database."""
+        return bool(kept(self._key, [self._question]))
+
+    def agree(self) -> None:
+        """Remember that the person agrees.
+
+        Raises:
+            InvalidRequest: the record cannot be written.
+        """
+        keep(self._key, [self._question])
+
+    def require_agreed(self, call: str) -> None:
+        """Require that the person has agreed.
+
+        Raises:
+            InvalidRequest: else; the message has the queries.
+        """
+        if not self.is_agreed:
+            count = f"{len(self.texts)} queries" if len(self.texts) > 1 else "a query"
+            raise InvalidRequest(
+                f"{self.name} sends {count} to {visible(self.connected.identity)}, to which you have not agreed.",
+                why="\n".join(map(visible, self.texts.values())),
+                hint=f"Read what would be sent. %autocode reply {self.name} send {call} agrees to exactly that for this "
+                "database; then call it again.",
+            )
+
+    def answers(self) -> dict[str, Any]:
+        """The answers of the database, as tables of Arrow. Blocks.
+
+        Raises:
+            InvalidRequest: it does not answer, or gives more than the limits allow.
+        """
+        return {select: self.connected.fetch(query) for select, query in self.queries.items()}
+
+    @property
+    def _key(self) -> str:
+        return json.dumps(["queries of a function", sorted(self.texts.values())])
+
+    @property
+    def _question(self) -> str:
+        return f"are sent to {self.connected.identity}"
+
+
+def sending(function: Function, connection: Any) -> Sending:
+    """What a call would send to a database. Only its catalogue is read. Blocks.
+
+    Raises:
+        InvalidRequest: the database cannot be read, or the code has queries that are not sent.
+        DataDrift: a table or column is missing there, or has another type.
+    """
+    database, connected = function.databases[0], opened(connection)
+    found = _found(function, database)
+    tables = _present(function, database, connected.catalogue(), found)
+    before = _checked(function, found, recorded_tables(database))
+    try:
+        queries = checked_queries(found, tables)
+    except WrongQueries as error:
+        raise _drift(function, str(error)) from None
+    for select, query in queries.items():
+        if difference := _differing(before[select], query):
+            raise _drift(function, difference)
+    texts = {select: query.to(connected.dialect) for select, query in queries.items()}
+    return Sending(function.name, connected, queries, texts)
+
+
+def _found(function: Function, database: Database) -> tuple[FoundQuery, ...]:
+    try:
+        return queries_of(function.code, database.tables)
+    except WrongQueries as error:
+        raise _not_sent(function, error) from None
+
+
+def _checked(function: Function, found: Iterable[FoundQuery], tables: Mapping[str, CatalogueTable]) -> dict[str, Query]:
+    try:
+        return checked_queries(found, tables)
+    except WrongQueries as error:
+        raise _not_sent(function, error) from None
+
+
+def _not_sent(function: Function, error: WrongQueries) -> InvalidRequest:
+    return InvalidRequest(
+        f"The queries of {function.name} are not sent to a database.",
+        why=visible(str(error)),
+        hint="Run its cell again, or pass the tables as DataFrames.",
+    )
+
+
+def _present(
+    function: Function, database: Database, catalogue: Catalogue, found: Iterable[FoundQuery]
+) -> dict[str, CatalogueTable]:
+    """The tables that the queries read, as they are now."""
+    tables = {}
+    for name in dict.fromkeys(name for one in found for name in one.tables):
+        table = catalogue.table(database.tables[name].home, name) or catalogue.table("", name)
+        if table is None:
+            raise _drift(function, f"The database has no table {name}.")
+        tables[name] = table
+    return tables
+
+
+def _drift(function: Function, what: str) -> DataDrift:
+    return DataDrift(
+        f"The database is not as {function.name} needs it: {visible(what)}",
+        hint=f"Use one with the tables and columns that {function.name} was made with, or run its cell on this one.",
+    )
+
+
+_SORTS = {
+    "number": "TINYINT SMALLINT INTEGER BIGINT HUGEINT UTINYINT USMALLINT UINTEGER UBIGINT FLOAT DOUBLE DECIMAL".split(),
+    "time": "DATE TIMESTAMP TIMESTAMPTZ".split(),
+}
+
+
+def _differing(before: Query, now: Query) -> str:
+    """A column of the result that has become another sort of value; "" if there is none."""
+    for then, column in zip(before.columns, now.columns, strict=False):
+        if then.name != column.name or _sort(then.type) != _sort(column.type):
+            return f"the column {column.name} of a query is {column.type}, and was {then.name} {then.type}."
+    return ""
+
+
+def _sort(kind: str) -> str:
+    bare = kind.partition("(")[0]
+    return next((name for name, kinds in _SORTS.items() if bare in kinds), bare)
+
+
+# The call
+
+
+async def answered_by(
+    function: Function, positional: Sequence[Any], keywords: Mapping[str, Any]
+) -> tuple[Function, dict[str, Any]]:
+    """What `on_answers` gives for the database that is passed in place of the tables.
+
+    Raises:
+        InvalidRequest: the person has not agreed to the queries, or the database does not answer them.
+        DataDrift: a table or column is missing there, or has another type.
+    """
+    connection = connection_of(function, positional, keywords)
+
+    def ask() -> dict[str, Any]:
+        found = sending(function, connection)
+        found.require_agreed(function.databases[0].name)
+        return found.answers()
+
+    return on_answers(function, await background.call_blocking(ask))
+
+
+def on_answers(function: Function, answers: Mapping[str, Any]) -> tuple[Function, dict[str, Any]]:
+    """The function with the answers to its queries as inputs in place of the tables, and these."""
+    from autocoder_jupyter.engine.programs.query import frame_of
+
+    tables = {name for database in function.databases for name in database.tables}
+    names = {f"{_PREFIX}{number}": select for number, select in enumerate(answers)}
+    others = tuple(spec for spec in function.inputs if spec.name not in tables)
+    needed = [spec.name for spec in function.inputs if spec.name in tables]
+    code = _ON_ANSWERS.format(
+        code=function.code, module=module_of("query"), selects=names, tables=needed
+    )
+    kept = {name: value for name, value in function.samples.items() if name not in tables}
+    finishing = replace(
+        function,
+        code=code,
+        inputs=(*(InputSpec(name=name, type="DataFrame") for name in names), *others),
+        samples=kept,
+        shapes={name: shape for name, shape in function.shapes.items() if name not in tables},
+        values={name: value for name, value in function.values.items() if name not in tables},
+        rows=None,
+        databases=(),
+    )
+    return finishing, {name: frame_of(answers[select]) for name, select in names.items()}
+
+
+_ON_ANSWERS = '''\
+{code}
+
+
+_finished = run
+
+
+def run(**given):
+    from {module} import Answers
+
+    names = {selects!r}
+    answers = Answers({{select: given.pop(name) for name, select in names.items()}})
+    return _finished(**dict.fromkeys({tables!r}, answers), **given)
+'''
