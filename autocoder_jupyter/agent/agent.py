@@ -12,7 +12,7 @@ from typing import Any
 from autocoder_jupyter.agent.arguments import ARGUMENTS, build_request, fetched_examples
 from autocoder_jupyter.agent.asking import question_about, shared_as
 from autocoder_jupyter.agent.constructor import Constructor
-from autocoder_jupyter.agent.databases import with_databases, with_tables
+from autocoder_jupyter.agent.databases import connected, with_databases, with_tables
 from autocoder_jupyter.agent.generation import generate_report, resolution_of
 from autocoder_jupyter.agent.place import journal_root as default_journal_root
 from autocoder_jupyter.agent.place import places
@@ -118,7 +118,7 @@ class AutoCoderAgent(Constructor):
         if isinstance(samples, Mapping):
             from autocoder_jupyter.data.sampling import sampled  # imports pandas
 
-            values, databases = await with_tables(await all_fetched(samples), [prompt])
+            values, databases = await with_tables(await all_fetched(connected(samples)), [prompt])
             given["samples"] = await sampled(values)
         if examples is not None:
             given["examples"] = await fetched_examples(examples)

@@ -10,6 +10,7 @@ from typing import Any
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.awaited import Awaited, report_progress
 from autocoder_jupyter.databases.catalogue import Catalogue, CatalogueTable, chosen
+from autocoder_jupyter.databases.connections import Database as Connected
 from autocoder_jupyter.databases.connections import is_connection, opened
 from autocoder_jupyter.engine.queries import with_query
 from autocoder_jupyter.errors import InvalidRequest
@@ -28,10 +29,19 @@ SECONDS = 60.0
 """How long a cell waits for the catalogue and the samples."""
 
 
+def connected(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values by name, with the database of each connection. SQLite opens one only on the caller's thread.
+
+    Raises:
+        InvalidRequest: a connection is closed, or no queries can be written for its database.
+    """
+    return {name: opened(value) if is_connection(value) else value for name, value in values.items()}
+
+
 async def with_tables(
     values: Mapping[str, Any], words: Iterable[str]
 ) -> tuple[dict[str, Any], tuple[Database, ...]]:
-    """Values by name, with samples of tables in place of each connection; and the databases that these are of.
+    """Values by name, with samples of tables in place of each database; and the databases that these are of.
 
     Args:
         words: the texts of the request, which say which tables are meant.
@@ -39,7 +49,7 @@ async def with_tables(
     Raises:
         InvalidRequest: a database cannot be read, has no table that fits, or there are two of a name.
     """
-    connections = {name: value for name, value in values.items() if is_connection(value)}
+    connections = {name: value for name, value in values.items() if isinstance(value, Connected)}
     if not connections:
         return dict(values), ()
     if len(connections) > 1:
@@ -77,11 +87,10 @@ def with_databases(request: Request) -> Request:
     return replace(request, inputs=inputs, helpers=with_query(request.helpers, request.databases[0]))
 
 
-def _sampled(name: str, connection: Any, words: list[str]) -> tuple[dict[str, Any], Database]:
+def _sampled(name: str, database: Connected, words: list[str]) -> tuple[dict[str, Any], Database]:
     from autocoder_jupyter.data.capture import Origin, with_origin
     from autocoder_jupyter.engine.programs.query import frame_of
 
-    database = opened(connection)
     catalogue = database.catalogue()
     usable = Catalogue(tuple(table for table in catalogue.tables if table.in_default and is_input_name(table.name)))
     picked = chosen(usable, words, most=MOST_TABLES)

@@ -46,6 +46,12 @@ def _of_result(name: str, result: CodeGenEvalResult) -> tuple[Helper, dict[str, 
             why=report.error or "Its evidence was not gathered here.",
             hint=f"Run its cell, or {name}.verify(), first. {name} without an at sign is only a word.",
         )
+    if report.databases:
+        raise InvalidRequest(
+            f"@{name} reads a database, so no other function can build on it.",
+            why="A function that builds on it would not send its queries.",
+            hint=f"Pass what {name} returns as a table.",
+        )
     if report.contracts:
         raise InvalidRequest(
             f"@{name} has contracts ({', '.join(report.contracts)}), so no other function can build on it.",

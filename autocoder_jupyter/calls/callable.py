@@ -16,7 +16,7 @@ from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.calls.row_counts import ROWS, AnsweredCall, Caller
 from autocoder_jupyter.calls.runtime import runtime_for
 from autocoder_jupyter.concurrency import background
-from autocoder_jupyter.databases.connections import is_connection
+from autocoder_jupyter.databases.connections import Database, is_connection, opened
 from autocoder_jupyter.errors import (
     AutocodeError,
     DriftWarning,
@@ -98,6 +98,15 @@ class Live(Generic[Owner, T]):
         return self if instance is None else self._of(instance)
 
 
+def _opened(args: tuple[Any, ...], overrides: Mapping[str, Any]) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
+    """The arguments of a call, with the databases of connections. SQLite opens one only on the caller's thread."""
+
+    def of(value: Any) -> Any:
+        return opened(value) if is_connection(value) else value
+
+    return tuple(map(of, args)), {name: of(value) for name, value in overrides.items()}
+
+
 class HasInterface(Protocol):
     """Has the signature and the docstring that an interface describes."""
 
@@ -146,7 +155,7 @@ class Called:
     def __call__(self, *args: Any, **overrides: Any) -> Any:
         """Run the function in its sandbox and wait for its outputs. An interrupt cancels it."""
         notes: list[str] = []
-        outputs, answered = background.run_on_thread(self._outputs(args, overrides, notes))
+        outputs, answered = background.run_on_thread(self._outputs(*_opened(args, overrides), notes))
         _look_after(answered, notes)
         return outputs
 
@@ -157,7 +166,7 @@ class Called:
         async def aio(*args: Any, **overrides: Any) -> Any:
             notes: list[str] = []
             with background.interruptible():
-                outputs, answered = await self._outputs(args, overrides, notes)
+                outputs, answered = await self._outputs(*_opened(args, overrides), notes)
             _look_after(answered, notes)
             return outputs
 
@@ -190,7 +199,7 @@ class Called:
         inputs, changed = split(function, overrides)
         options = self.options.changed(changed)
         answered = AnsweredCall(function, options)
-        if is_connection(next(iter(args), None)) or any(map(is_connection, inputs.values())):
+        if any(isinstance(value, Database) for value in (*args, *inputs.values())):
             return await self._answered(function, options, args, inputs, notes)
         returned = await call(function, options, args, inputs, notes, on_computed=answered.keep)
         return returned, answered

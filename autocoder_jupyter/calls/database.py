@@ -15,7 +15,6 @@ from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.databases.catalogue import Catalogue, CatalogueTable
 from autocoder_jupyter.databases.connections import Database as Connected
-from autocoder_jupyter.databases.connections import is_connection, opened
 from autocoder_jupyter.databases.queries import Query
 from autocoder_jupyter.engine.queries import FoundQuery, WrongQueries, checked_queries, queries_of, recorded_tables
 from autocoder_jupyter.errors import DataDrift, InvalidRequest
@@ -27,8 +26,8 @@ from autocoder_jupyter.untrusted.visible import visible
 _PREFIX = "_answer_"
 
 
-def connection_of(function: Function, positional: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
-    """The connection that is passed in place of the tables.
+def database_of(function: Function, positional: Sequence[Any], keywords: Mapping[str, Any]) -> Connected:
+    """The database that is passed in place of the tables.
 
     Raises:
         InvalidRequest: the function reads no database, or something else is passed by position or for a table.
@@ -43,12 +42,13 @@ def connection_of(function: Function, positional: Sequence[Any], keywords: Mappi
             hint=f"Pass the tables as DataFrames, or verify it first: {function.name}.verify().",
         )
     tables = function.databases[0].tables.keys()
-    if len(positional) != 1 or not is_connection(positional[0]) or tables & keywords.keys():
+    given = positional[0] if len(positional) == 1 else None
+    if not isinstance(given, Connected) or tables & keywords.keys():
         raise InvalidRequest(
             f"A database stands for all tables of {function.name}: {', '.join(tables)}.",
             hint=f"Write {function.name}.run({function.databases[0].name}), and other inputs by name.",
         )
-    return positional[0]
+    return given
 
 
 # What would be sent
@@ -113,14 +113,14 @@ class Sending:
         return f"are sent to {self.connected.identity}"
 
 
-def sending(function: Function, connection: Any) -> Sending:
+def sending(function: Function, connected: Connected) -> Sending:
     """What a call would send to a database. Only its catalogue is read. Blocks.
 
     Raises:
         InvalidRequest: the database cannot be read, or the code has queries that are not sent.
         DataDrift: a table or column is missing there, or has another type.
     """
-    database, connected = function.databases[0], opened(connection)
+    database = function.databases[0]
     found = _found(function, database)
     tables = _present(function, database, connected.catalogue(), found)
     before = _checked(function, found, recorded_tables(database))
@@ -208,10 +208,10 @@ async def answered_by(
         InvalidRequest: the person has not agreed to the queries, or the database does not answer them.
         DataDrift: a table or column is missing there, or has another type.
     """
-    connection = connection_of(function, positional, keywords)
+    connected = database_of(function, positional, keywords)
 
     def ask() -> dict[str, Any]:
-        found = sending(function, connection)
+        found = sending(function, connected)
         found.require_agreed(function.databases[0].name)
         return found.answers()
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from autocoder_jupyter.agent.databases import with_databases, with_tables
+from autocoder_jupyter.agent.databases import connected, with_databases, with_tables
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.display import parts
 from autocoder_jupyter.errors import InvalidRequest
@@ -168,7 +168,7 @@ def given_fields(command: CellCommand, notebook: Notebook) -> dict[str, Any]:
     helpers = helper_names(command, notebook.namespace)
     collected = collect_samples(command, notebook.namespace, helpers=helpers)
     words = (command.prompt, *command.constraints, *(f"{spec.name} {spec.meaning}" for spec in command.outputs))
-    samples, databases = background.run(with_tables(collected, words))
+    samples, databases = background.run(with_tables(connected(collected), words))
     looked_up = {
         "samples": samples,
         "databases": databases,

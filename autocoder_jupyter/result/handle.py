@@ -339,11 +339,14 @@ class CodeGenEvalResult(ReportFields, PendingResult[Resolution]):
             InvalidRequest: the function reads no database, or this one cannot be read.
             DataDrift: a table or column is missing there, or has another type.
         """
-        from autocoder_jupyter.calls.database import connection_of, sending
+        from autocoder_jupyter.calls.database import database_of, sending
+        from autocoder_jupyter.databases.connections import opened
+
+        connected = opened(connection)
 
         async def found() -> Sending:
             function = await self._ready()
-            given = connection_of(function, [connection], {})
+            given = database_of(function, [connected], {})
             return await background.call_blocking(lambda: sending(function, given))
 
         return background.run(found())

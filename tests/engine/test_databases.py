@@ -157,7 +157,8 @@ def test_a_constant_and_a_query_in_another_function_are_found() -> None:
 @pytest.mark.local_sandbox
 async def test_a_refused_query_is_fixed(runner: Runner) -> None:
     bad = CODE.replace("FROM orders AS o", "FROM audit AS o")
-    script = SCRIPT | {"code": [fenced(bad)], "fix_code": [fenced(CODE)]}
+    mended = {"find": "FROM audit AS o", "replace": "FROM orders AS o", "mends": ["queries that a database can answer"]}
+    script = SCRIPT | {"code": [fenced(bad)], "fix_code": [json.dumps({"edits": [mended]})]}
     produced = await runner.generate(script, **fields())
     assert produced.report.success, produced.error
     assert "there is no table audit" in "\n".join(map(prompt_of, produced.model.requests))
