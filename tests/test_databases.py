@@ -15,8 +15,9 @@ import pytest
 from autocoder_jupyter import AutoCoderAgent
 from autocoder_jupyter.errors import DataDrift, InvalidRequest
 from autocoder_jupyter.result import CodeGenEvalResult
-from tests.engine.test_databases import CODE, TESTS, fenced
+from tests.engine.test_databases import CODE, TESTS
 from tests.first_answers import joined
+from tests.runner import fenced
 from tests.scripted_model import ScriptedModel, prompt_of
 
 pytestmark = pytest.mark.local_sandbox

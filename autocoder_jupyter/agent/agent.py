@@ -81,9 +81,9 @@ class AutoCoderAgent(Constructor):
             schema: free text about the data, sent to the model unchanged.
             constraints: sentences that must be true.
             samples: DataFrame, Series, `File` or `Dir` by name. The model gets a description of them, the function is
-                run on them, and they are the defaults of `result.handle()`. A connection to a database stands for
-                samples of those of its tables that the request names; see [Databases](databases.md). Of a lazy frame, a query, a dataset, a
+                run on them, and they are the defaults of `result.handle()`. Of a lazy frame, a query, a dataset, a
                 frame of Dask and a path of Parquet files, at most 10,000 rows are drawn; `result.over(…)` computes all.
+                A connection to a database stands for samples of the tables that the request names.
             inputs: classes or type names by name, such as `{"min_orders": int}`; an `InputSpec` for more details; a
                 pandera schema or `DataFrameModel` for a table that must satisfy it.
             outputs: classes or type names by name; an `OutputSpec` for more details; a pandera schema for a table. By
@@ -124,7 +124,8 @@ class AutoCoderAgent(Constructor):
             given["examples"] = await fetched_examples(examples)
         root = default_journal_root() if journal_root is None else local_path(journal_root)
         request = with_rules(
-            with_databases(replace(build_request(prompt, name, **given), databases=databases)), rules_for_script(root.parent, rules, locked=self.locked)
+            with_databases(replace(build_request(prompt, name, **given), databases=databases)),
+            rules_for_script(root.parent, rules, locked=self.locked),
         )
         of_flyte = {field: kind for field, kind in (outputs or {}).items() if declared_of_flyte(kind)}
         # The engine has its own loop, so that a busy notebook does not block a stream, nor the engine the notebook.

@@ -38,12 +38,11 @@ def connected(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: opened(value) if is_connection(value) else value for name, value in values.items()}
 
 
-async def with_tables(
-    values: Mapping[str, Any], words: Iterable[str]
-) -> tuple[dict[str, Any], tuple[Database, ...]]:
+async def with_tables(values: Mapping[str, Any], words: Iterable[str]) -> tuple[dict[str, Any], tuple[Database, ...]]:
     """Values by name, with samples of tables in place of each database; and the databases that these are of.
 
     Args:
+        values: the data of a request, with the databases of its connections.
         words: the texts of the request, which say which tables are meant.
 
     Raises:

@@ -92,8 +92,7 @@ class Sending:
             raise InvalidRequest(
                 f"{self.name} sends {count} to {visible(self.connected.identity)}, to which you have not agreed.",
                 why="\n".join(map(visible, self.texts.values())),
-                hint=f"Read what would be sent. %autocode reply {self.name} send {call} agrees to exactly that for this "
-                "database; then call it again.",
+                hint=f"Read it. %autocode reply {self.name} send {call} agrees to exactly that, for this database.",
             )
 
     def answers(self) -> dict[str, Any]:
@@ -177,10 +176,8 @@ def _drift(function: Function, what: str) -> DataDrift:
     )
 
 
-_SORTS = {
-    "number": "TINYINT SMALLINT INTEGER BIGINT HUGEINT UTINYINT USMALLINT UINTEGER UBIGINT FLOAT DOUBLE DECIMAL".split(),
-    "time": "DATE TIMESTAMP TIMESTAMPTZ".split(),
-}
+_NUMBERS = "TINYINT SMALLINT INTEGER BIGINT HUGEINT UTINYINT USMALLINT UINTEGER UBIGINT FLOAT DOUBLE DECIMAL"
+_SORTS = {"number": _NUMBERS.split(), "time": ["DATE", "TIMESTAMP", "TIMESTAMPTZ"]}
 
 
 def _differing(before: Query, now: Query) -> str:
@@ -226,9 +223,7 @@ def on_answers(function: Function, answers: Mapping[str, Any]) -> tuple[Function
     names = {f"{_PREFIX}{number}": select for number, select in enumerate(answers)}
     others = tuple(spec for spec in function.inputs if spec.name not in tables)
     needed = [spec.name for spec in function.inputs if spec.name in tables]
-    code = _ON_ANSWERS.format(
-        code=function.code, module=module_of("query"), selects=names, tables=needed
-    )
+    code = _ON_ANSWERS.format(code=function.code, module=module_of("query"), selects=names, tables=needed)
     kept = {name: value for name, value in function.samples.items() if name not in tables}
     finishing = replace(
         function,
@@ -243,7 +238,7 @@ def on_answers(function: Function, answers: Mapping[str, Any]) -> tuple[Function
     return finishing, {name: frame_of(answers[select]) for name, select in names.items()}
 
 
-_ON_ANSWERS = '''\
+_ON_ANSWERS = """\
 {code}
 
 
@@ -256,4 +251,4 @@ def run(**given):
     names = {selects!r}
     answers = Answers({{select: given.pop(name) for name, select in names.items()}})
     return _finished(**dict.fromkeys({tables!r}, answers), **given)
-'''
+"""

@@ -12,9 +12,9 @@ import pandas as pd
 
 from autocoder_jupyter.codec import encode
 from autocoder_jupyter.codec.plain import dumps, to_json
-from autocoder_jupyter.data.database_text import database_text
 from autocoder_jupyter.data.capture import origin_of
 from autocoder_jupyter.data.checks import ColumnCheck, Undecided, conflicts, evaluate
+from autocoder_jupyter.data.database_text import database_text
 from autocoder_jupyter.data.files import PathText, describe_path, profiles_of
 from autocoder_jupyter.data.helpers import helpers_text
 from autocoder_jupyter.data.keys import KeyLink, find_links, find_parts

@@ -110,7 +110,7 @@ class Attempts:
             return Verdict(suite=state.suite, failures=(lacking,), error=lacking.error_message)
         databases, wrong = await call_blocking(lambda: with_queries(state.code, state.brief.request.databases))
         if wrong:
-            return Verdict(suite=state.suite, failures=wrong, error=wrong[0].error_message)
+            return Verdict(suite=state.suite, failures=wrong)
         environment = session.environment
         verdict = await self._attempted(tests_changed, shows_rows=shows_rows)
         # A damaged environment must not lead to a fix of the code.

@@ -174,7 +174,9 @@ def _constants(module: ast.Module) -> Iterator[tuple[str, str]]:
     bound = [*assigned, *(node.arg for node in ast.walk(module) if isinstance(node, ast.arg))]
     declared = {name for node in ast.walk(module) if isinstance(node, ast.Global | ast.Nonlocal) for name in node.names}
     for node in module.body:
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        targets = (
+            node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        )
         value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
         if len(targets) == 1 and isinstance(targets[0], ast.Name) and isinstance(value, ast.Constant):
             name = targets[0].id
@@ -189,6 +191,7 @@ def checked_queries(found: Iterable[FoundQuery], tables: Mapping[str, CatalogueT
     """The queries by their text, each checked against a catalogue: that of the record, or of a database as it is now.
 
     Args:
+        found: as `queries_of` finds them.
         tables: the tables of the catalogue, by the name of their input.
 
     Raises:
@@ -216,9 +219,7 @@ def recorded_tables(database: Database) -> dict[str, CatalogueTable]:
     }
 
 
-def with_queries(
-    code: str, databases: Iterable[Database]
-) -> tuple[tuple[Database, ...], tuple[TestFailure, ...]]:
+def with_queries(code: str, databases: Iterable[Database]) -> tuple[tuple[Database, ...], tuple[TestFailure, ...]]:
     """The databases of a function with its queries as they would be sent; and the failures, if one cannot be."""
     problems, found = list[str](), list[Database]()
     for database in databases:

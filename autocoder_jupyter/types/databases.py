@@ -1,4 +1,4 @@
-"""Databases of a request: which of their tables the inputs of a function are, and what their catalogue says of these."""
+"""Databases of a request: which of their tables are inputs of a function, and what their catalogue says of these."""
 
 from __future__ import annotations
 

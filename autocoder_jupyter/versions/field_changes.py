@@ -125,13 +125,20 @@ def of_helpers(before: Any, now: Any) -> list[Change]:
 def of_databases(before: Any, now: Any) -> list[Change]:
     """Databases that are referred to anew or no longer, or of another kind, or from which other tables come."""
     old, new = (
-        {str(one.get("name")): (one.get("dialect"), list(mapping(one.get("tables")))) for one in map(mapping, listed(all_))}
+        {
+            str(one.get("name")): (one.get("dialect"), list(mapping(one.get("tables"))))
+            for one in map(mapping, listed(all_))
+        }
         for all_ in (before, now)
     )
     return [
         *(Change(f"the database {short(name)} is given", "request") for name in new if name not in old),
         *(Change(f"the database {short(name)} is no longer given", "request") for name in old if name not in new),
-        *(Change(f"other tables of {short(name)}", "request") for name in new if name in old and old[name] != new[name]),
+        *(
+            Change(f"other tables of {short(name)}", "request")
+            for name in new
+            if name in old and old[name] != new[name]
+        ),
     ]
 
 

@@ -118,15 +118,15 @@ def in_run(body: str, head: str = "") -> str:
     [
         (in_run('return query(f"SELECT {1} AS a FROM orders", orders=orders)'), "no f-string"),
         (in_run('return query("SELECT 1 AS a FROM " + "orders", orders=orders)'), "no parts put together"),
-        (in_run('return query(SQL, orders=orders)', 'SQL = "SELECT"\nSQL = "SELECT 1"'), "constant of the module"),
+        (in_run("return query(SQL, orders=orders)", 'SQL = "SELECT"\nSQL = "SELECT 1"'), "constant of the module"),
         (in_run("return orders.sum()"), "only passed to query"),
         (in_run('return query("SELECT 1 AS a FROM orders", t=orders)'), "by its own name"),
         (in_run('return query("SELECT 1 AS a FROM orders", **{"orders": orders})'), "by its own name"),
         (in_run('return query("SELECT 1 AS a")'), "no table"),
         (in_run('ask = query\n    return ask("SELECT 1 AS a FROM orders", orders=orders)'), "only called"),
-        (in_run('return 1').replace("import query", "import query as ask"), "in this form"),
-        (in_run('return 1').replace("from helpers import query", "import helpers"), "in this form"),
-        (in_run('return 1', "def query(*given): return 1"), "must not be defined again"),
+        (in_run("return 1").replace("import query", "import query as ask"), "in this form"),
+        (in_run("return 1").replace("from helpers import query", "import helpers"), "in this form"),
+        (in_run("return 1", "def query(*given): return 1"), "must not be defined again"),
     ],
 )
 def test_a_query_that_is_not_one_literal_text_is_refused(code: str, problem: str) -> None:

@@ -11,9 +11,8 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-
 TYPES: dict[str, dict[str, str]] = {}
-"""The types of the columns by table, as `engine.queries` sets them. A SELECT means the same here and in the database."""
+"""The types of columns by table. `engine.queries` sets them, so that a SELECT means the same as in the database."""
 
 
 class Answers:
