@@ -9,7 +9,10 @@ import pandas as pd
 import pytest
 
 from autocoder_jupyter.agent.databases import with_databases
+from autocoder_jupyter.data.database_text import database_text
+from autocoder_jupyter.data.withheld import WithheldColumns
 from autocoder_jupyter.engine.queries import WrongQueries, queries_of, with_queries
+from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.types import Database, DatabaseColumn, DatabaseTable, OutputSpec
 from tests.runner import Runner, fenced
@@ -162,3 +165,17 @@ async def test_a_refused_query_is_fixed(runner: Runner) -> None:
     produced = await runner.generate(script, **fields())
     assert produced.report.success, produced.error
     assert "there is no table audit" in "\n".join(map(prompt_of, produced.model.requests))
+
+
+def test_a_hidden_column_is_not_in_what_is_said_of_the_catalogue() -> None:
+    table = DatabaseTable(
+        columns=(
+            DatabaseColumn(name="email", type="VARCHAR", comment="secret"),
+            DatabaseColumn(name="id", comment="x"),
+        ),
+        keys=("primary key: email", "id refers to people.id"),
+        comment="one row per email",
+    )
+    database = Database(name="shop", dialect="sqlite", tables={"people": table})
+    told = database_text(database, WithheldColumns(hidden=frozenset({"email"})), Masker())
+    assert "email" not in told and "secret" not in told and "id refers to people.id" in told and "  id: x" in told
