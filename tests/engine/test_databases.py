@@ -168,9 +168,10 @@ async def test_a_refused_query_is_fixed(runner: Runner) -> None:
 
 
 def test_a_hidden_column_is_not_in_what_is_said_of_the_catalogue() -> None:
+    email = DatabaseColumn(name="email", type="VARCHAR", comment="secret")
     table = DatabaseTable(
         columns=(
-            DatabaseColumn(name="email", type="VARCHAR", comment="secret"),
+            email,
             DatabaseColumn(name="id", comment="x"),
         ),
         keys=("primary key: email", "id refers to people.id"),
