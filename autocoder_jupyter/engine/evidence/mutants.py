@@ -9,11 +9,12 @@ import ast
 import datetime as dt
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice, takewhile, zip_longest
 from typing import Any
 
+from autocoder_jupyter.engine.evidence.sql_mutants import select_mutants
 from autocoder_jupyter.engine.evidence.variations import MOST_PART_ROWS
 from autocoder_jupyter.engine.prompt import FUNCTION
 from autocoder_jupyter.untrusted.parsing import parse
@@ -58,7 +59,8 @@ def mutants(code: str, tables: Collection[str] = ()) -> tuple[Mutant, ...]:
     operators: tuple[_Operator, ...] = (_bounds, partial(_filters, masks), *_OTHERS)
     source, found = _Source(code), dict[str, Mutant]()
     by_kind = (source.with_others(places, operator) for operator in operators)
-    in_turn = chain.from_iterable(zip_longest(_of_inputs(source, module, tables), *by_kind))
+    selects = _of_selects(source, places)
+    in_turn = chain.from_iterable(zip_longest(_of_inputs(source, module, tables), selects, *by_kind))
     for changed in filter(None, islice(in_turn, 2 * MOST_MUTANTS)):
         found.setdefault(changed.code, changed)
     found.pop(code, None)
@@ -136,6 +138,16 @@ def _of_inputs(source: _Source, module: ast.Module, tables: Collection[str]) -> 
         return  # all in one line
     for value in _OTHER_TABLE:
         yield from (source.with_line(first, name, value.format(name)) for name in tables)
+
+
+def _of_selects(source: _Source, places: Iterable[ast.expr]) -> Iterator[Mutant]:
+    """The source with a change in the text of a SELECT."""
+    for node in places:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            for was, now, whole in select_mutants(node.value):
+                if (mutant := source.with_other(node, ast.Constant(whole))) is not None:
+                    was, now = _short(was, now)
+                    yield replace(mutant, was=was, now=now)
 
 
 def _short(was: str, now: str) -> tuple[str, str]:
