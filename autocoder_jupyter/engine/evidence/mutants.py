@@ -143,7 +143,7 @@ def _of_inputs(source: _Source, module: ast.Module, tables: Collection[str]) -> 
 def _of_selects(source: _Source, places: Iterable[ast.expr]) -> Iterator[Mutant]:
     """The source with a change in the text of a SELECT."""
     for node in places:
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) <= WIDEST:
             for was, now, whole in select_mutants(node.value):
                 if (mutant := source.with_other(node, ast.Constant(whole))) is not None:
                     was, now = _short(was, now)
