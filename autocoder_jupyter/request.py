@@ -16,7 +16,7 @@ from autocoder_jupyter.settings.config import CachePolicy as CachePolicy
 from autocoder_jupyter.settings.config import SandboxChoice as SandboxChoice
 from autocoder_jupyter.settings.config import Share as Share
 from autocoder_jupyter.settings.config import Switch as Switch
-from autocoder_jupyter.types import CodePlan, Database, Evidence, Helpers, InputSpec, OutputSpec, Report, Secret
+from autocoder_jupyter.types import CodePlan, Evidence, Helpers, InputSpec, OutputSpec, Report, SampledDatabase, Secret
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ class Request:
     split: str = ""
     rules: tuple[HouseRule, ...] = ()
     helpers: Helpers = Helpers()
-    databases: tuple[Database, ...] = ()
+    databases: tuple[SampledDatabase, ...] = ()
 
     @property
     def has_acceptance(self) -> bool:

@@ -36,6 +36,7 @@ ORIGINS = {
     "data/checks.py::condition_text": CODE,
     "data/definitions.py::_label": CODE,
     "data/helpers.py::_Capture._define": SOURCE,
+    "magics/line/replies.py::_send": USER,
     "magics/problems.py::_of_variables": USER,
     "magics/references.py::collect_helpers": USER,
     "magics/references.py::helper_names": USER,

@@ -32,7 +32,7 @@ from autocoder_jupyter.run.events import Finished
 from autocoder_jupyter.run.function_run import FunctionRun
 from autocoder_jupyter.run.tracker import RunTracker
 from autocoder_jupyter.settings.parameters import flag, is_input_name, suggestion
-from autocoder_jupyter.types import Database, PlanQuestion
+from autocoder_jupyter.types import PlanQuestion, SampledDatabase
 from autocoder_jupyter.types.of_flyte import all_fetched, declared_of_flyte
 from autocoder_jupyter.untrusted.folder import Folder
 from autocoder_jupyter.untrusted.visible import visible_block
@@ -114,7 +114,7 @@ class AutoCoderAgent(Constructor):
             AutocodeError: no generation is possible (no key, no sandbox, data that cannot cross).
         """
         given = {argument: value for argument, value in locals().items() if argument in ARGUMENTS}
-        databases: tuple[Database, ...] = ()
+        databases: tuple[SampledDatabase, ...] = ()
         if isinstance(samples, Mapping):
             from autocoder_jupyter.data.sampling import sampled  # imports pandas
 

@@ -16,7 +16,7 @@ from autocoder_jupyter.engine.queries import with_query
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.settings.parameters import is_input_name
-from autocoder_jupyter.types import Database, DatabaseColumn, DatabaseTable, InputSpec
+from autocoder_jupyter.types import DatabaseColumn, DatabaseTable, InputSpec, SampledDatabase
 from autocoder_jupyter.types.records import Drawn
 
 MOST_TABLES = 8
@@ -38,7 +38,9 @@ def connected(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: opened(value) if is_connection(value) else value for name, value in values.items()}
 
 
-async def with_tables(values: Mapping[str, Any], words: Iterable[str]) -> tuple[dict[str, Any], tuple[Database, ...]]:
+async def with_tables(
+    values: Mapping[str, Any], words: Iterable[str]
+) -> tuple[dict[str, Any], tuple[SampledDatabase, ...]]:
     """Values by name, with samples of tables in place of each database; and the databases that these are of.
 
     Args:
@@ -86,7 +88,7 @@ def with_databases(request: Request) -> Request:
     return replace(request, inputs=inputs, helpers=with_query(request.helpers, request.databases[0]))
 
 
-def _sampled(name: str, database: Connected, words: list[str]) -> tuple[dict[str, Any], Database]:
+def _sampled(name: str, database: Connected, words: list[str]) -> tuple[dict[str, Any], SampledDatabase]:
     from autocoder_jupyter.data.capture import Origin, with_origin
     from autocoder_jupyter.engine.programs.query import frame_of
 
@@ -107,7 +109,7 @@ def _sampled(name: str, database: Connected, words: list[str]) -> tuple[dict[str
         tables[table.name] = _record(table, count, is_whole)
     given = set(tables)
     others = tuple(table.shown for table in catalogue.tables if table.shown not in given)
-    return frames, Database(name=name, dialect=database.dialect, tables=tables, others=others)
+    return frames, SampledDatabase(name=name, dialect=database.dialect, tables=tables, others=others)
 
 
 def _record(table: CatalogueTable, rows: int | None, is_whole: bool) -> DatabaseTable:

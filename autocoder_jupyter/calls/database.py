@@ -19,7 +19,7 @@ from autocoder_jupyter.databases.queries import Query
 from autocoder_jupyter.engine.queries import FoundQuery, WrongQueries, checked_queries, queries_of, recorded_tables
 from autocoder_jupyter.errors import DataDrift, InvalidRequest
 from autocoder_jupyter.trust.answers import keep, kept
-from autocoder_jupyter.types import Database, InputSpec
+from autocoder_jupyter.types import InputSpec, SampledDatabase
 from autocoder_jupyter.types.helpers import module_of
 from autocoder_jupyter.untrusted.visible import visible
 
@@ -134,7 +134,7 @@ def sending(function: Function, connected: Connected) -> Sending:
     return Sending(function.name, connected, queries, texts)
 
 
-def _found(function: Function, database: Database) -> tuple[FoundQuery, ...]:
+def _found(function: Function, database: SampledDatabase) -> tuple[FoundQuery, ...]:
     try:
         return queries_of(function.code, database.tables)
     except WrongQueries as error:
@@ -157,7 +157,7 @@ def _not_sent(function: Function, error: WrongQueries) -> InvalidRequest:
 
 
 def _present(
-    function: Function, database: Database, catalogue: Catalogue, found: Iterable[FoundQuery]
+    function: Function, database: SampledDatabase, catalogue: Catalogue, found: Iterable[FoundQuery]
 ) -> dict[str, CatalogueTable]:
     """The tables that the queries read, as they are now."""
     tables = {}
@@ -246,9 +246,9 @@ _finished = run
 
 
 def run(**given):
-    from {module} import Answers
+    from {module} import DatabaseAnswers
 
     names = {selects!r}
-    answers = Answers({{select: given.pop(name) for name, select in names.items()}})
+    answers = DatabaseAnswers({{select: given.pop(name) for name, select in names.items()}})
     return _finished(**dict.fromkeys({tables!r}, answers), **given)
 """

@@ -23,7 +23,7 @@ from autocoder_jupyter.kinds import table
 from autocoder_jupyter.kinds.table import KINDS
 from autocoder_jupyter.request import Contract
 from autocoder_jupyter.sandbox.protocol import EnvironmentSpec
-from autocoder_jupyter.types import Database, Helpers, InputSpec, OutputSpec, Report, RowsUsed
+from autocoder_jupyter.types import Helpers, InputSpec, OutputSpec, Report, RowsUsed, SampledDatabase
 from autocoder_jupyter.types.interface import DeclaredSplit, FoundSplit, KnownSplits
 from autocoder_jupyter.untrusted.visible import visible, visible_block
 
@@ -338,7 +338,7 @@ class Function:
     rows: RowsUsed | None = field(default=None, repr=False)
     renames: Mapping[str, str] = field(default_factory=dict)
     helpers: Helpers = field(default_factory=Helpers, repr=False)
-    databases: tuple[Database, ...] = field(default=(), repr=False)
+    databases: tuple[SampledDatabase, ...] = field(default=(), repr=False)
     split: DeclaredSplit | None = None
     root: Path = Path(".autocode")
     contracts: Mapping[str, Contract] = field(default_factory=dict, repr=False)

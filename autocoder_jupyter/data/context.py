@@ -35,7 +35,7 @@ from autocoder_jupyter.data.withheld import NOTHING_WITHHELD, TableWithholding, 
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.redaction.masking import Masker, count_masked
 from autocoder_jupyter.request import Example, Share
-from autocoder_jupyter.types import Database, Dir, File, Helpers
+from autocoder_jupyter.types import Dir, File, Helpers, SampledDatabase
 from autocoder_jupyter.untrusted.plain_json import shortened
 
 # Examples
@@ -180,7 +180,7 @@ def build_context(
     examples: Sequence[Example] = (),
     withheld: WithheldColumns = NOTHING_WITHHELD,
     helpers: Helpers | None = None,
-    databases: Sequence[Database] = (),
+    databases: Sequence[SampledDatabase] = (),
 ) -> DataContext:
     """Describe samples.
 

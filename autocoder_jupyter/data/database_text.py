@@ -8,7 +8,7 @@ from autocoder_jupyter.data.rendering import neutral
 from autocoder_jupyter.data.withheld import WithheldColumns
 from autocoder_jupyter.prompts import prompt
 from autocoder_jupyter.redaction.masking import Masker
-from autocoder_jupyter.types import Database, DatabaseTable
+from autocoder_jupyter.types import DatabaseTable, SampledDatabase
 
 MOST_CHARACTERS = 6_000
 """Most characters of what a catalogue says. Lines that do not fit are left out, and that is said."""
@@ -16,7 +16,7 @@ MOST_CHARACTERS = 6_000
 _LONGEST_LINE = 400
 
 
-def database_text(database: Database, withheld: WithheldColumns, masker: Masker) -> str:
+def database_text(database: SampledDatabase, withheld: WithheldColumns, masker: Masker) -> str:
     """The rules for queries, and the catalogue of one database. Its texts were written by others."""
     head = prompt("shared.database", database=database.name, tables=", ".join(database.tables))
     lines, left, left_out = list[str](), MOST_CHARACTERS, 0
@@ -32,7 +32,7 @@ def database_text(database: Database, withheld: WithheldColumns, masker: Masker)
     return "\n".join([head, f'<data name="catalogue of {database.name}">', *lines, "</data>"])
 
 
-def _lines(database: Database, withheld: WithheldColumns) -> Iterator[str]:
+def _lines(database: SampledDatabase, withheld: WithheldColumns) -> Iterator[str]:
     yield f"engine: {database.dialect}"
     for name, table in database.tables.items():
         yield from _of_table(name, table, withheld)

@@ -14,7 +14,7 @@ from autocoder_jupyter.databases.catalogue import CatalogueColumn, CatalogueTabl
 from autocoder_jupyter.databases.queries import Query, checked
 from autocoder_jupyter.engine.programs import program_text
 from autocoder_jupyter.errors import InvalidRequest
-from autocoder_jupyter.types import HELPERS, Database, Helper, Helpers, TestFailure
+from autocoder_jupyter.types import HELPERS, Helper, Helpers, SampledDatabase, TestFailure
 from autocoder_jupyter.types.helpers import module_of
 from autocoder_jupyter.untrusted.parsing import complaint, parse
 
@@ -25,7 +25,7 @@ _ONCE = f"`from {HELPERS} import {QUERY}`"
 _FORM = f'{QUERY}("SELECT …", orders=orders)'
 
 
-def with_query(helpers: Helpers, database: Database) -> Helpers:
+def with_query(helpers: Helpers, database: SampledDatabase) -> Helpers:
     """The helpers of a request, and what reads the tables of its database.
 
     Raises:
@@ -209,7 +209,7 @@ def checked_queries(found: Iterable[FoundQuery], tables: Mapping[str, CatalogueT
     return queries
 
 
-def recorded_tables(database: Database) -> dict[str, CatalogueTable]:
+def recorded_tables(database: SampledDatabase) -> dict[str, CatalogueTable]:
     """The tables as the catalogue had them when the function was made, by the name of their input."""
     return {
         name: CatalogueTable(
@@ -219,9 +219,11 @@ def recorded_tables(database: Database) -> dict[str, CatalogueTable]:
     }
 
 
-def with_queries(code: str, databases: Iterable[Database]) -> tuple[tuple[Database, ...], tuple[TestFailure, ...]]:
+def with_queries(
+    code: str, databases: Iterable[SampledDatabase]
+) -> tuple[tuple[SampledDatabase, ...], tuple[TestFailure, ...]]:
     """The databases of a function with its queries as they would be sent; and the failures, if one cannot be."""
-    problems, found = list[str](), list[Database]()
+    problems, found = list[str](), list[SampledDatabase]()
     for database in databases:
         try:
             queries = checked_queries(queries_of(code, database.tables), recorded_tables(database))

@@ -14,11 +14,11 @@ from autocoder_jupyter.types import (
     Author,
     Changes,
     CodePlan,
-    Database,
     ErrorDiagnosis,
     Evidence,
     Helpers,
     PlanQuestion,
+    SampledDatabase,
     SecondOpinion,
     TestOutcome,
     ToolClass,
@@ -343,7 +343,7 @@ class BuildsOn:
 class DatabasesUsed:
     """The databases whose tables are inputs; with the queries of the function as soon as it is verified."""
 
-    databases: tuple[Database, ...]
+    databases: tuple[SampledDatabase, ...]
 
 
 @dataclass(frozen=True)

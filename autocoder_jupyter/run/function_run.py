@@ -23,11 +23,11 @@ from autocoder_jupyter.types import (
     Author,
     Changes,
     CodePlan,
-    Database,
     ErrorDiagnosis,
     Evidence,
     Helpers,
     PlanQuestion,
+    SampledDatabase,
     SecondOpinion,
     TestOutcome,
     ToolUse,
@@ -235,7 +235,7 @@ class FunctionRun(RunRecord):
     effort: str = ""
     drawn: Mapping[str, Drawn] = field(default_factory=dict)
     helpers: Helpers = field(default_factory=Helpers)
-    databases: tuple[Database, ...] = ()
+    databases: tuple[SampledDatabase, ...] = ()
     drift: tuple[str, ...] = ()
     option: str = ""
     has_before: bool = False

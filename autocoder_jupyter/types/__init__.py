@@ -16,7 +16,7 @@ import warnings
 
 from autocoder_jupyter.kinds.table import INPUT_TYPE_NAMES, TYPE_NAMES, type_name
 from autocoder_jupyter.kinds.values import Dir, Figure, FigureKind, File, TypeName
-from autocoder_jupyter.types.databases import Database, DatabaseColumn, DatabaseTable
+from autocoder_jupyter.types.databases import DatabaseColumn, DatabaseTable, SampledDatabase
 from autocoder_jupyter.types.evidence import (
     BLIND,
     STOPPED,
@@ -69,7 +69,6 @@ __all__ = [
     "ColumnSpec",
     "Conclusion",
     "Count",
-    "Database",
     "DatabaseColumn",
     "DatabaseTable",
     "Difference",
@@ -101,6 +100,7 @@ __all__ = [
     "Resources",
     "RowStep",
     "RowsUsed",
+    "SampledDatabase",
     "SecondOpinion",
     "Secret",
     "Stability",

@@ -34,7 +34,7 @@ class DatabaseTable(Record):
     is_whole: bool = False
 
 
-class Database(Record):
+class SampledDatabase(Record):
     """A database of a request.
 
     `tables` are those that are inputs, by their name; `others` are only named. `queries` are those of the verified

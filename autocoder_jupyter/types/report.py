@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from autocoder_jupyter.types.databases import Database
+from autocoder_jupyter.types.databases import SampledDatabase
 from autocoder_jupyter.types.evidence import (
     Changes,
     CodeSolution,
@@ -160,7 +160,7 @@ class Report(Record):
     drift: tuple[str, ...] = ()
     drawn: dict[str, Drawn] = Field(default_factory=dict, max_length=300)
     renames: dict[str, str] = Field(default_factory=dict, max_length=300)
-    databases: tuple[Database, ...] = Field(default=(), max_length=10)
+    databases: tuple[SampledDatabase, ...] = Field(default=(), max_length=10)
     helpers: Helpers = Helpers()
     usage: Usage = Usage()
     overspent: str = ""

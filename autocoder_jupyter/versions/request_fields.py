@@ -24,7 +24,7 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.request import Example, HouseRule, Request
 from autocoder_jupyter.settings.config import RECORDS
 from autocoder_jupyter.settings.parameters import is_input_name, is_output_name
-from autocoder_jupyter.types import Database, File, Helpers, InputSpec, OutputSpec
+from autocoder_jupyter.types import File, Helpers, InputSpec, OutputSpec, SampledDatabase
 from autocoder_jupyter.types.interface import demand_text
 from autocoder_jupyter.versions import field_changes
 from autocoder_jupyter.versions.field_changes import Change, listed, mapping, short
@@ -177,7 +177,9 @@ def _merged(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]
     return {**before, **now}
 
 
-def _with_known_tables(before: Iterable[Database], now: Iterable[Database]) -> tuple[Database, ...]:
+def _with_known_tables(
+    before: Iterable[SampledDatabase], now: Iterable[SampledDatabase]
+) -> tuple[SampledDatabase, ...]:
     """The databases that a refinement refers to, with the tables that the function reads already."""
     known = {database.name: database.tables for database in before}
     found = (one.model_copy(update={"tables": {**known.get(one.name, {}), **one.tables}}) for one in now)
@@ -257,7 +259,7 @@ FIELDS: Mapping[str, RequestField] = {
         field_changes.of_databases,
         record=lambda databases: [database.model_dump(mode="json") for database in databases],
         key=lambda databases: [[one.name, one.dialect, list(one.tables)] for one in databases],
-        read=lambda value: tuple(map(Database.model_validate, listed(value))),
+        read=lambda value: tuple(map(SampledDatabase.model_validate, listed(value))),
         joined=_with_known_tables,
     ),
     "split": RequestField(partial(field_changes.of_value, "another way to split it", "demand"), read=_split),

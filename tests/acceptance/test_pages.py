@@ -221,6 +221,59 @@ def test_of_the_page_about_house_rules(lend_kernel: LendKernel, tmp_path: Path) 
         assert any("Revenue is net of returns" in text for text in sent)
 
 
+SHOP = """\
+import sqlite3
+import pandas as pd
+shop = sqlite3.connect("shop.sqlite")
+shop.execute("CREATE TABLE customers (id INTEGER PRIMARY KEY, region TEXT)")
+shop.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY, customer INTEGER REFERENCES customers (id), price REAL)")
+shop.executemany("INSERT INTO customers VALUES (?, ?)", [(1, "a"), (2, "b")])
+shop.executemany("INSERT INTO orders VALUES (?, ?, ?)", [(1, 1, 1.5), (2, 2, 2.0)])
+shop.commit()
+orders, customers = (pd.read_sql(f"SELECT * FROM {name}", shop) for name in ("orders", "customers"))
+"""
+REGIONAL = '''"""The revenue of each region.
+
+Outputs:
+- table (DataFrame): one row a region
+"""
+import pandas as pd
+from helpers import query
+
+
+def run(customers: pd.DataFrame | None = None, orders: pd.DataFrame | None = None) -> pd.DataFrame:
+    rows = query(
+        "SELECT c.region AS region, SUM(o.price) AS revenue FROM orders AS o "
+        "JOIN customers AS c ON c.id = o.customer GROUP BY c.region",
+        orders=orders,
+        customers=customers,
+    )
+    return rows.sort_values("region", ignore_index=True)
+'''
+TESTS_OF_REGIONAL = '''import pandas as pd
+from solution import run
+
+
+def test_sum():
+    """The revenue of each region"""
+    orders = pd.DataFrame({"id": [1, 2], "customer": [1, 1], "price": [1.5, 2.0]})
+    customers = pd.DataFrame({"id": [1], "region": ["a"]})
+    assert list(run(orders=orders, customers=customers)["revenue"]) == [3.5]
+'''
+
+
+def test_of_the_page_about_databases(lend_kernel: LendKernel) -> None:
+    cell, send = texts(examples("databases.md"))
+    say = said({"The revenue of each region": (REGIONAL, TESTS_OF_REGIONAL)}, lambda request: "NO_DATA")
+    with kernel_of(lend_kernel, say) as (kernel, _):
+        ran(kernel, SHOP, f"{cell}", "regional.wait()")
+        assert kernel.run("regional.run(shop)").status == "error"
+        ran(kernel, send)
+        assert kernel.printed("list(regional.run(shop)['revenue'])") == "[1.5, 2.0]"
+        assert "SUM" in kernel.printed("list(regional.queries_for(shop).texts.values())[0]")
+        assert kernel.printed("len(regional.run(orders=orders.head(1), customers=customers))") == "1"
+
+
 SALES = """\
 import pandas as pd, pandera.pandas as pa
 class Sales(pa.DataFrameModel):

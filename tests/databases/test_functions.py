@@ -24,7 +24,7 @@ from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.run.of_report import run_of
 from autocoder_jupyter.sandbox.protocol import EnvironmentSpec
 from autocoder_jupyter.trust.own_files import own_folder
-from autocoder_jupyter.types import Database, DatabaseTable
+from autocoder_jupyter.types import DatabaseTable, SampledDatabase
 from autocoder_jupyter.view.as_text import document_text
 from tests.engine.test_databases import CODE, TESTS
 from tests.first_answers import joined
@@ -165,7 +165,7 @@ def test_a_catalogue_without_a_named_table_is_refused(shop: duckdb.DuckDBPyConne
 
 
 def test_a_changed_function_sends_nothing(shop: duckdb.DuckDBPyConnection) -> None:
-    database = Database(name="shop", dialect="duckdb", tables={"orders": DatabaseTable(home="main")})
+    database = SampledDatabase(name="shop", dialect="duckdb", tables={"orders": DatabaseTable(home="main")})
     code = 'from helpers import query\n\n\ndef run(orders):\n    return query("DROP TABLE orders", orders=orders)\n'
     function = Function("growth", code, (), (), EnvironmentSpec((), (3, 11)), databases=(database,))
     with pytest.raises(InvalidRequest, match="The queries of growth are not sent to a database"):

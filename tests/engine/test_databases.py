@@ -14,7 +14,7 @@ from autocoder_jupyter.data.withheld import WithheldColumns
 from autocoder_jupyter.engine.queries import WrongQueries, queries_of, with_queries
 from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.request import Request
-from autocoder_jupyter.types import Database, DatabaseColumn, DatabaseTable, OutputSpec
+from autocoder_jupyter.types import DatabaseColumn, DatabaseTable, OutputSpec, SampledDatabase
 from tests.runner import Runner, fenced
 from tests.scripted_model import prompt_of
 
@@ -26,7 +26,7 @@ def columns(**types: str) -> tuple[DatabaseColumn, ...]:
     return tuple(DatabaseColumn(name=name, type=kind) for name, kind in types.items())
 
 
-SHOP = Database(
+SHOP = SampledDatabase(
     name="shop",
     dialect="postgres",
     tables={
@@ -84,7 +84,7 @@ def test_revenue():
 SCRIPT: dict[str, Any] = {"plan": [PLAN], "code": [fenced(CODE)], "tests": [fenced(TESTS)]}
 
 
-def fields(database: Database = SHOP) -> dict[str, Any]:
+def fields(database: SampledDatabase = SHOP) -> dict[str, Any]:
     request = with_databases(Request("growth", "x", databases=(database,)))
     return {
         "prompt": "The revenue of each region in @shop.",
@@ -177,6 +177,6 @@ def test_a_hidden_column_is_not_in_what_is_said_of_the_catalogue() -> None:
         keys=("primary key: email", "id refers to people.id"),
         comment="one row per email",
     )
-    database = Database(name="shop", dialect="sqlite", tables={"people": table})
+    database = SampledDatabase(name="shop", dialect="sqlite", tables={"people": table})
     told = database_text(database, WithheldColumns(hidden=frozenset({"email"})), Masker())
     assert "email" not in told and "secret" not in told and "id refers to people.id" in told and "  id: x" in told

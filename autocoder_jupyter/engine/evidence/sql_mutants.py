@@ -39,6 +39,7 @@ def _others(node: Any) -> Iterator[Any]:
     """The nodes that may replace one."""
     from sqlglot import exp
 
+    other: Any
     match node:
         case exp.Select():
             yield from _without_parts(node)

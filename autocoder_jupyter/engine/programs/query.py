@@ -1,6 +1,6 @@
 """`query`, which a function of a database's tables imports: one SELECT over them, computed by DuckDB in the sandbox.
 
-In a call on a database the tables are replaced by its `Answers`, and `query` returns the one to exactly this SELECT.
+In a call on a database, its `DatabaseAnswers` replace the tables; `query` returns the one to exactly this SELECT.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ TYPES: dict[str, dict[str, str]] = {}
 """The types of columns by table. `engine.queries` sets them, so that a SELECT means the same as in the database."""
 
 
-class Answers:
+class DatabaseAnswers:
     """What a database answered, by the SELECT."""
 
     def __init__(self, by_select: Mapping[str, pd.DataFrame]) -> None:
@@ -25,7 +25,7 @@ class Answers:
 def run(select: str, /, **tables: Any) -> pd.DataFrame:
     """The rows of one SELECT, in the SQL of DuckDB, over the tables that are passed by their names in it."""
     given = next(iter(tables.values()), None)
-    if isinstance(given, Answers):
+    if isinstance(given, DatabaseAnswers):
         return given.by_select[select].copy()
     import duckdb
 
