@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
 from autocoder_jupyter.agent.databases import with_databases
+from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.data.database_text import database_text
 from autocoder_jupyter.data.withheld import WithheldColumns
 from autocoder_jupyter.engine.queries import WrongQueries, queries_of, with_queries
 from autocoder_jupyter.redaction.masking import Masker
 from autocoder_jupyter.request import Request
+from autocoder_jupyter.tasks.export import with_helpers
 from autocoder_jupyter.types import DatabaseColumn, DatabaseTable, OutputSpec, SampledDatabase
 from tests.runner import Runner, fenced
 from tests.scripted_model import prompt_of
@@ -180,3 +185,39 @@ def test_a_hidden_column_is_not_in_what_is_said_of_the_catalogue() -> None:
     database = SampledDatabase(name="shop", dialect="sqlite", tables={"people": table})
     told = database_text(database, WithheldColumns(hidden=frozenset({"email"})), Masker())
     assert "email" not in told and "secret" not in told and "id refers to people.id" in told and "  id: x" in told
+
+
+WITH_PANDAS = """\
+import pandas as pd
+
+
+def run(orders: pd.DataFrame | None = None, customers: pd.DataFrame | None = None) -> pd.DataFrame:
+    joined = orders.merge(customers, left_on="customer", right_on="id")
+    table = joined.groupby("region", as_index=False)["price"].sum().rename(columns={"price": "revenue"})
+    return table.sort_values("region", ignore_index=True)"""
+
+
+@pytest.mark.local_sandbox
+async def test_a_second_opinion_in_pandas_and_changed_selects_are_evidence(runner: Runner, tmp_path: Path) -> None:
+    settings = {"effort": "normal", "second_opinion": "on", "second_opinion_seconds": 60.0}
+    script = SCRIPT | {"second": [fenced(WITH_PANDAS)]}
+    produced = await runner.generate(script, settings=settings, **fields())
+    assert produced.report.success, produced.error
+    assert produced.opinion.state == "agree", produced.opinion
+    strength = produced.report.evidence.strength
+    assert strength is not None and "LEFT JOIN" in str(strength)
+
+    function = Function.of(produced.report, {}, runner.root)
+    (tmp_path / "exported").mkdir()
+    code, files = with_helpers(function.code, function, "helpers")
+    for path, text in {"exported.py": code, **files}.items():
+        place = tmp_path / "exported" / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text)
+    show = "import pandas as pd, exported\norders = pd.DataFrame({'id': [1], 'customer': [2], 'price': [7.0]})\n"
+    show += "customers = pd.DataFrame({'id': [2], 'region': ['s']})\n"
+    show += "print(exported.run(orders=orders, customers=customers).to_dict('list'))"
+    told = subprocess.run(
+        [sys.executable, "-c", show], cwd=tmp_path / "exported", capture_output=True, text=True, check=False
+    )
+    assert told.stdout.strip() == "{'region': ['s'], 'revenue': [7.0]}", told.stderr

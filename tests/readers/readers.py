@@ -56,6 +56,7 @@ from autocoder_jupyter.engine.journal import Journal, conversation, sent_record
 from autocoder_jupyter.engine.packages import imported_modules
 from autocoder_jupyter.engine.probes import DescribedValue, probes_in, reply_of, tables_used
 from autocoder_jupyter.engine.prompt import Brief, interface_problem, without_entry
+from autocoder_jupyter.engine.queries import queries_of
 from autocoder_jupyter.engine.repair import excerpt, replace_tests
 from autocoder_jupyter.engine.run_folder import RunFolder
 from autocoder_jupyter.engine.sample_run import checks_of
@@ -557,6 +558,11 @@ READERS: dict[str, Reader] = {
         _opened,
         _sources("names", "imports", "brackets"),
         ("versions.store:read_source", "engine.prompt:interface_problem", "engine.start:_with_default"),
+    ),
+    "code that queries a database": Reader(
+        lambda text, _: queries_of(text, ["a"]),
+        _sources("names", "imports", "brackets"),
+        ("engine.queries:queries_of",),
     ),
     "a file with data": Reader(
         _file("data.json", lambda folder: describe_file(folder / "data.json")),
