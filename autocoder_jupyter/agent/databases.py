@@ -12,7 +12,7 @@ from autocoder_jupyter.concurrency.awaited import Awaited, report_progress
 from autocoder_jupyter.databases.catalogue import Catalogue, CatalogueTable, chosen
 from autocoder_jupyter.databases.connections import Database as Connected
 from autocoder_jupyter.databases.connections import is_connection, opened
-from autocoder_jupyter.engine.queries import with_query
+from autocoder_jupyter.engine.queries import require_libraries, with_query
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.settings.parameters import is_input_name
@@ -92,6 +92,7 @@ def _sampled(name: str, database: Connected, words: list[str]) -> tuple[dict[str
     from autocoder_jupyter.data.capture import Origin, with_origin
     from autocoder_jupyter.engine.programs.query import frame_of
 
+    require_libraries()
     catalogue = database.catalogue()
     usable = Catalogue(tuple(table for table in catalogue.tables if table.in_default and is_input_name(table.name)))
     picked = chosen(usable, words, most=MOST_TABLES)

@@ -42,6 +42,12 @@ def database_of(function: Function, positional: Sequence[Any], keywords: Mapping
             hint=f"Pass the tables as DataFrames, or verify it first: {function.name}.verify().",
         )
     tables = function.databases[0].tables.keys()
+    if checked := sorted(tables & function.contracts.keys()):
+        raise InvalidRequest(
+            f"{function.name} has a contract for {checked[0]}, so it is not run on a database.",
+            why="The rows of a table stay in the database, where a contract is not checked.",
+            hint=f"Pass the tables as DataFrames, or leave the contract of {checked[0]} out.",
+        )
     given = positional[0] if len(positional) == 1 else None
     if not isinstance(given, Connected) or tables & keywords.keys():
         raise InvalidRequest(

@@ -187,6 +187,16 @@ def _constants(module: ast.Module) -> Iterator[tuple[str, str]]:
 # Checked queries
 
 
+def require_libraries() -> None:
+    """Require what checks a query, before a model is asked for one.
+
+    Raises:
+        InvalidRequest: sqlglot or duckdb is not installed.
+    """
+    table = CatalogueTable("t", "main", (CatalogueColumn("a", "INTEGER"),))
+    checked("SELECT a FROM t", [table])
+
+
 def checked_queries(found: Iterable[FoundQuery], tables: Mapping[str, CatalogueTable]) -> dict[str, Query]:
     """The queries by their text, each checked against a catalogue: that of the record, or of a database as it is now.
 

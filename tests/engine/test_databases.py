@@ -187,6 +187,21 @@ def test_a_hidden_column_is_not_in_what_is_said_of_the_catalogue() -> None:
     assert "email" not in told and "secret" not in told and "id refers to people.id" in told and "  id: x" in told
 
 
+def exported_says(function: Function, folder: Path) -> str:
+    """What the exported function prints, in a process of its own."""
+    folder.mkdir()
+    code, files = with_helpers(function.code, function, "helpers")
+    for path, text in {"exported.py": code, **files}.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    show = "import pandas as pd, exported\norders = pd.DataFrame({'id': [1], 'customer': [2], 'price': [7.0]})\n"
+    show += "customers = pd.DataFrame({'id': [2], 'region': ['s']})\n"
+    show += "print(exported.run(orders=orders, customers=customers).to_dict('list'))"
+    return subprocess.run(
+        [sys.executable, "-c", show], cwd=folder, capture_output=True, text=True, check=True
+    ).stdout.strip()
+
+
 WITH_PANDAS = """\
 import pandas as pd
 
@@ -197,6 +212,7 @@ def run(orders: pd.DataFrame | None = None, customers: pd.DataFrame | None = Non
     return table.sort_values("region", ignore_index=True)"""
 
 
+@pytest.mark.slow
 @pytest.mark.local_sandbox
 async def test_a_second_opinion_in_pandas_and_changed_selects_are_evidence(runner: Runner, tmp_path: Path) -> None:
     settings = {"effort": "normal", "second_opinion": "on", "second_opinion_seconds": 60.0}
@@ -207,17 +223,5 @@ async def test_a_second_opinion_in_pandas_and_changed_selects_are_evidence(runne
     strength = produced.report.evidence.strength
     assert strength is not None and "LEFT JOIN" in str(strength)
 
-    function = Function.of(produced.report, {}, runner.root)
-    (tmp_path / "exported").mkdir()
-    code, files = with_helpers(function.code, function, "helpers")
-    for path, text in {"exported.py": code, **files}.items():
-        place = tmp_path / "exported" / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(text)
-    show = "import pandas as pd, exported\norders = pd.DataFrame({'id': [1], 'customer': [2], 'price': [7.0]})\n"
-    show += "customers = pd.DataFrame({'id': [2], 'region': ['s']})\n"
-    show += "print(exported.run(orders=orders, customers=customers).to_dict('list'))"
-    told = subprocess.run(
-        [sys.executable, "-c", show], cwd=tmp_path / "exported", capture_output=True, text=True, check=False
-    )
-    assert told.stdout.strip() == "{'region': ['s'], 'revenue': [7.0]}", told.stderr
+    told = exported_says(Function.of(produced.report, {}, runner.root), tmp_path / "exported")
+    assert told == "{'region': ['s'], 'revenue': [7.0]}"
