@@ -106,7 +106,8 @@ CODE = "or to a function, class or module of yours, or a verified function"
 def test_a_number_behind_an_at_sign_is_said_to_be_one() -> None:
     text = "%%autocode f\n@sales above @limit."
     [found] = problems(text, sales=SALES, limit=5)
-    assert found.what == f"@limit is an int; a request can refer to a DataFrame, a Series, File(…), Dir(…) or a connection to a database, {CODE}."
+    data = "a DataFrame, a Series, File(…), Dir(…) or a connection to a database"
+    assert found.what == f"@limit is an int; a request can refer to {data}, {CODE}."
     assert found.hint == 'Declare it as an input, -i "limit: int = 5", or write the value itself.'
     assert problems('%%autocode f -i "limit: int = 5"\n@limit', limit=5) == []
 
