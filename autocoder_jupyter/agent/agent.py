@@ -115,18 +115,17 @@ class AutoCoderAgent(Constructor):
         """
         given = {argument: value for argument, value in locals().items() if argument in ARGUMENTS}
         databases: tuple[SampledDatabase, ...] = ()
+        root = default_journal_root() if journal_root is None else local_path(journal_root)
+        files = rules_for_script(root.parent, rules, locked=self.locked)
         if isinstance(samples, Mapping):
             from autocoder_jupyter.data.sampling import sampled  # imports pandas
 
-            values, databases = await with_tables(await all_fetched(connected(samples)), [prompt])
+            values, databases = await with_tables(await all_fetched(connected(samples)), [prompt], lambda: files)
             given["samples"] = await sampled(values)
         if examples is not None:
             given["examples"] = await fetched_examples(examples)
-        root = default_journal_root() if journal_root is None else local_path(journal_root)
-        request = with_rules(
-            with_databases(replace(build_request(prompt, name, **given), databases=databases)),
-            rules_for_script(root.parent, rules, locked=self.locked),
-        )
+        built = replace(build_request(prompt, name, **given), databases=databases)
+        request = with_rules(with_databases(built), files)
         of_flyte = {field: kind for field, kind in (outputs or {}).items() if declared_of_flyte(kind)}
         # The engine has its own loop, so that a busy notebook does not block a stream, nor the engine the notebook.
         tracker = RunTracker(FunctionRun(request.name))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from autocoder_jupyter.agent.rules import RuleFile, rules_about
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.awaited import Awaited, report_progress
 from autocoder_jupyter.databases.catalogue import Catalogue, CatalogueTable, chosen
@@ -39,13 +40,14 @@ def connected(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 async def with_tables(
-    values: Mapping[str, Any], words: Iterable[str]
+    values: Mapping[str, Any], texts: Iterable[str], rules: Callable[[], Iterable[RuleFile]]
 ) -> tuple[dict[str, Any], tuple[SampledDatabase, ...]]:
     """Values by name, with samples of tables in place of each database; and the databases that these are of.
 
     Args:
         values: the data of a request, with the databases of its connections.
-        words: the texts of the request, which say which tables are meant.
+        texts: those of the request, which say which tables are meant.
+        rules: the house rules that may be used. Those that apply to the texts say it too.
 
     Raises:
         InvalidRequest: a database cannot be read, has no table that fits, or there are two of a name.
@@ -59,7 +61,8 @@ async def with_tables(
             why="A query is answered by one database.",
             hint="Refer to one of them, and pass what you need of the other as a DataFrame.",
         )
-    (name, connection), said = next(iter(connections.items())), list(words)
+    (name, connection), said = next(iter(connections.items())), list(texts)
+    said += [rule.text for rule in rules_about(said, {}, rules())]
     report_progress(Awaited(name, lambda: "reads its catalogue and samples", "interrupt to stop it"))
     try:
         async with asyncio.timeout(SECONDS):

@@ -13,6 +13,7 @@ from typing import Any
 
 from autocoder_jupyter.calls.function import Function
 from autocoder_jupyter.concurrency import background
+from autocoder_jupyter.concurrency.awaited import Awaited, report_progress
 from autocoder_jupyter.databases.catalogue import Catalogue, CatalogueTable
 from autocoder_jupyter.databases.connections import Database as Connected
 from autocoder_jupyter.databases.queries import Query
@@ -212,6 +213,7 @@ async def answered_by(
         DataDrift: a table or column is missing there, or has another type.
     """
     connected = database_of(function, positional, keywords)
+    report_progress(Awaited(f"{function.name}.run", lambda: "asks the database", "interrupt to stop waiting"))
 
     def ask() -> dict[str, Any]:
         found = sending(function, connected)

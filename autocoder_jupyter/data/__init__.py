@@ -7,6 +7,7 @@ It may import `redaction`, `types`, `codec` and what else is below it, but nothi
 - `files`, `readers`, `dialects`: files and folders, files as tables of a call, and files of text
 - `context`, `rendering`, `withheld`, `tokens`: the text for the model, of limited length, without withheld columns
 - `constraints`, `checks`, `schema`: constraints as conditions, and the schema of a sample
+- `database_text`: a database as the model sees it
 - `helpers`: code of the user as one module, with what it needs, and as the model sees it
 - `crossing`: what of a table cannot go into a sandbox, and is left out
 - `columns_read`, `periods`, `renames`, `drift`, `value_drift`: the columns that a function reads, and how later

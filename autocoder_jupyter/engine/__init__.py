@@ -9,6 +9,7 @@ It may import `versions`, `models`, `sandbox`, `contracts` and what is below the
 - `prompt`: the shared beginning of all questions; `conversation`, `budget`: how they are asked
 - `plan`, `tests`, `repair`, `constraints`: one stage each, with its prompt
 - `probes`: expressions with which the model looks at the data, and how values are told to it
+- `queries`: the queries of a function that reads a database
 - `acceptance`, `sample_run`, `verdict`: the evidence of one attempt, and what follows from it
 - `first_run`: runs while the model still writes
 - `environment`, `packages`, `sandbox_session`: packages and workers

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.agent.databases import connected, with_databases, with_tables
+from autocoder_jupyter.agent.rules import RuleFile, usable_rules
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.display import parts
 from autocoder_jupyter.errors import InvalidRequest
@@ -168,7 +169,11 @@ def given_fields(command: CellCommand, notebook: Notebook) -> dict[str, Any]:
     helpers = helper_names(command, notebook.namespace)
     collected = collect_samples(command, notebook.namespace, helpers=helpers)
     words = (command.prompt, *command.constraints, *(f"{spec.name} {spec.meaning}" for spec in command.outputs))
-    samples, databases = background.run(with_tables(connected(collected), words))
+
+    def rules() -> tuple[RuleFile, ...]:
+        return usable_rules(notebook.journal_root.parent, locked=notebook.settings()["locked"])
+
+    samples, databases = background.run(with_tables(connected(collected), words, rules))
     looked_up = {
         "samples": samples,
         "databases": databases,

@@ -7,6 +7,10 @@ from typing import Any
 
 import pytest
 
+from autocoder_jupyter.agent.databases import with_tables
+from autocoder_jupyter.agent.rules import RuleFile
+from autocoder_jupyter.concurrency import background
+from autocoder_jupyter.databases.connections import opened
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.types import CodePlan, CodeSolution, OutputSpec
 
@@ -74,3 +78,14 @@ def test_a_database_is_no_data_of_code_mode_and_no_helper_builds_on_one(notebook
     jobs.last.end(plan=PLAN, solution=CodeSolution(code=CODE), databases=jobs.last.request.databases)
     with pytest.raises(InvalidRequest, match="@growth reads a database, so no other function can build on it"):
         notebook.run("%%autocode twice\nTwice @growth of @shop.")
+
+
+def test_a_house_rule_that_applies_says_which_tables_are_meant(notebook: Any, jobs: Any) -> None:
+    for number in range(10):
+        notebook.run(f"shop.execute('CREATE TABLE ledger_{'abcdefghij'[number]} (booked REAL)')")
+    given = {"shop": opened(notebook.user_ns["shop"])}
+    file = RuleFile(Path("autocode.md"), "# Takings\nThe takings are the price of the orders.\n")
+    tables, _ = background.run(with_tables(given, ["The takings of @shop."], lambda: [file]))
+    assert list(tables) == ["orders"]
+    with pytest.raises(InvalidRequest, match="names none of the tables of shop"):
+        background.run(with_tables(given, ["The takings of @shop."], list))

@@ -8,7 +8,7 @@ Nothing here changes the verdict, except that a doubt can add a test that the fu
 - `derivation`: the correct output of a small input, asked of a model that sees neither solution
 - `readings`: how the second solution reads the request
 - `examiner`: calls the layers that need no second solution, within the effort
-- `mutants`, `mutation`: mutations of the source, and which of them the tests catch
+- `mutants`, `sql_mutants`, `mutation`: mutations of the source, and which of them the tests catch
 - `row_steps`, `rows_used`: an instrumented copy of the function, and which rows it used
 - `losses`: what its calls lose or multiply, and whether a sentence speaks of it
 - `assumed_rows`: how many rows an assumption leaves out
