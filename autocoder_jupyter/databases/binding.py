@@ -172,6 +172,7 @@ def resolved(tree: Any, tables: Sequence[CatalogueTable], columns: Sequence[quer
         whole = annotate_types(whole, schema=schema, dialect="duckdb")
     except (SqlglotError, RecursionError) as error:
         raise queries.refused("its names are not clear.", why=queries.shown(queries.plain(str(error)))) from None
+    _name_groups(whole)
     keys = {(table.schema.lower(), table.name.lower()): table for table in tables}
     for scope in _scopes(whole):
         for name, source in scope.sources.items():
@@ -194,7 +195,23 @@ def resolved(tree: Any, tables: Sequence[CatalogueTable], columns: Sequence[quer
     for each, column in zip(selects, columns, strict=True):
         if isinstance(each, exp.Alias):
             each.set("alias", exp.to_identifier(column.name, quoted=True))
+    order, named = whole.args.get("order"), {column.name.lower(): column.name for column in columns}
+    for column in order.find_all(exp.Column) if order is not None else ():
+        if not column.table and column.name.lower() in named:
+            column.set("this", exp.to_identifier(named[column.name.lower()], quoted=True))
     return whole
+
+
+def _name_groups(tree: Any) -> None:
+    """Write the columns of `GROUP BY ALL`: those that have no aggregate."""
+    from sqlglot import exp
+
+    for select in tree.find_all(exp.Select):
+        group = select.args.get("group")
+        if group is None or not group.args.get("all"):
+            continue
+        keys = [each.unalias().copy() for each in select.selects if each.find(exp.AggFunc) is None]
+        select.set("group", exp.Group(expressions=keys) if keys else None)
 
 
 def _scopes(tree: Any) -> Iterable[Any]:

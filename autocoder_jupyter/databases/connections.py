@@ -103,10 +103,12 @@ class Database:
             InvalidRequest: it has another meaning in this dialect, needs more than the limits, or did not succeed.
         """
         schema = arrow_schema((column.name, column.type) for column in query.columns)
-        return self._read(query.to(self.dialect), schema, limits or QueryLimits())
+        return self._read(query.to(self.dialect), schema, limits or QueryLimits(), query)
 
-    def _read(self, sql: str, schema: Any, limits: QueryLimits) -> Any:
+    def _read(self, sql: str, schema: Any, limits: QueryLimits, query: Query | None = None) -> Any:
         with self._session(limits.seconds) as (session, until):
+            if query is not None and self.dialect == "sqlite":
+                local_engines.require_plain_values(session.ask, query)
             return gathered(session.batches(sql, schema, limits), schema, limits, until)
 
     @contextmanager

@@ -63,7 +63,7 @@ def _mod(node: Any) -> None:
 
 
 def _round(node: Any) -> Any:
-    """A float is rounded half away from zero, after it was multiplied; PostgreSQL rounds half to even."""
+    """DuckDB rounds a float half away from zero, PostgreSQL half to even, and not to digits."""
     from sqlglot import exp
 
     digits = node.args.get("decimals")
@@ -75,11 +75,11 @@ def _round(node: Any) -> Any:
         return node.this.copy()
     if kind == "decimal":
         return None
+    if places:
+        raise _refuse(node, "Round a float to digits in pandas, or cast the column to DECIMAL first.")
     value = paren(node.this)
-    scaled = call("ABS", value) if not places else exp.Mul(this=call("ABS", value), expression=number(10**places))
-    whole = call("FLOOR", exp.Add(this=scaled, expression=number("0.5")))
-    made = exp.Mul(this=call("SIGN", value), expression=whole)
-    return exp.Paren(this=exp.Div(this=made, expression=number(10**places), typed=True) if places else made)
+    whole = call("FLOOR", exp.Add(this=call("ABS", value), expression=number("0.5")))
+    return exp.Paren(this=exp.Mul(this=call("SIGN", value), expression=whole))
 
 
 def _power(node: Any) -> None:
@@ -115,7 +115,9 @@ def _extreme(node: Any) -> Any:
     from sqlglot import exp
 
     if family(node.this) == "boolean":
-        return exp.LogicalOr(this=node.this.copy()) if isinstance(node, exp.Max) else exp.LogicalAnd(this=node.this.copy())
+        return (
+            exp.LogicalOr(this=node.this.copy()) if isinstance(node, exp.Max) else exp.LogicalAnd(this=node.this.copy())
+        )
     node.this.replace(_by_code_point(node.this, node))
     return None
 
@@ -131,12 +133,6 @@ def _by_code_point(node: Any, of: Any) -> Any:
     made = exp.Collate(this=paren(node), expression=exp.to_identifier("C", quoted=True))
     made.type = node.type
     return made
-
-
-def _count_if(node: Any) -> Any:
-    from sqlglot import exp
-
-    return exp.Count(this=exp.Case().when(node.this.copy(), number(1)))
 
 
 def _quantile(node: Any) -> Any:
@@ -164,18 +160,22 @@ def _string_agg(node: Any) -> None:
 
 
 def _comparison(node: Any) -> None:
+    from sqlglot import exp
+
     compared(node, "postgres")
     if type(node).__name__ in ORDERED or type(node).__name__ in ("Between", "Greatest", "Least"):
         for each in operands(node):
             if family(each) == "text":
-                each.replace(_by_code_point(each, node))
+                made = exp.Paren(this=_by_code_point(each, node))
+                made.type = each.type
+                each.replace(made)
 
 
 def _ordered(node: Any) -> None:
     from sqlglot import exp
 
     if isinstance(node.this, exp.Literal):
-        return
+        return None
     select = node.find_ancestor(exp.Select, exp.SetOperation)
     value = node.this
     if isinstance(value, exp.Column) and not value.table:  # the name of a column of the result
@@ -189,7 +189,7 @@ def _ordered(node: Any) -> None:
                 return _outside(node)
             inner = source.this if isinstance(source, exp.Alias) else source
             value.replace(_by_code_point(inner.copy(), node))
-        return
+        return None
     value.replace(_by_code_point(value, node))
 
 
@@ -243,7 +243,11 @@ def _require_text_cast(node: Any, of: Any) -> None:
 
 def _substring(node: Any) -> None:
     start, length = node.args.get("start"), node.args.get("length")
-    if family(node.this) != "text" or (count_of(start) or 0) < 1 or (length is not None and (count_of(length) or 0) < 0):
+    if (
+        family(node.this) != "text"
+        or (count_of(start) or 0) < 1
+        or (length is not None and (count_of(length) or 0) < 0)
+    ):
         raise _refuse(node, "Begin at a position from 1 that is written there.")
     if length is not None and count_of(length) is None:
         raise _refuse(node, "Write the length as a number.")
@@ -320,9 +324,6 @@ def _date_diff(node: Any) -> Any:
 
     if unit == "DAY":
         made = difference(lambda value: cast_to(value, "DATE"))
-    elif unit == "WEEK":
-        weeks = difference(lambda value: cast_to(call("DATE_TRUNC", "week", value), "DATE"))
-        made = exp.Div(this=weeks, expression=number(7), typed=True)
     elif unit == "YEAR":
         made = difference(lambda value: part("YEAR", value))
     elif unit in ("MONTH", "QUARTER"):
@@ -330,7 +331,7 @@ def _date_diff(node: Any) -> Any:
         years = exp.Mul(this=difference(lambda value: part("YEAR", value)), expression=number(size))
         made = exp.Add(this=years, expression=difference(lambda value: part(unit, value)))
     else:
-        raise _refuse(node, "Count days, weeks, months, quarters or years.")
+        raise _refuse(node, "Count days, months, quarters or years.")
     return cast_to(exp.Paren(this=made), "BIGINT")
 
 
@@ -405,7 +406,6 @@ RULES: dict[str, Rule] = {
     "Avg": _sum,
     "Min": _extreme,
     "Max": _extreme,
-    "CountIf": _count_if,
     **dict.fromkeys(("Median", "PercentileCont", "PercentileDisc"), _quantile),
     "GroupConcat": _string_agg,
     **dict.fromkeys((*COMPARISONS, "Between", "In", "Greatest", "Least", "Coalesce"), _comparison),
@@ -426,7 +426,20 @@ RULES: dict[str, Rule] = {
     "TimestampTrunc": _truncated,
     "DateTrunc": _truncated,
     **dict.fromkeys(
-        "Extract Year Month Day Hour Minute Quarter Week DayOfWeek DayOfWeekIso DayOfYear".split(), _extract
+        [
+            "Extract",
+            "Year",
+            "Month",
+            "Day",
+            "Hour",
+            "Minute",
+            "Quarter",
+            "Week",
+            "DayOfWeek",
+            "DayOfWeekIso",
+            "DayOfYear",
+        ],
+        _extract,
     ),
     "DateDiff": _date_diff,
     "TimeToStr": _format,

@@ -61,7 +61,9 @@ def _div(node: Any) -> Any:
     if not never_zero(node.expression):
         raise _refuse(node, "Divide by NULLIF(x, 0), because engines do not agree on a division by zero.")
     _exact(node.this, node)
-    made = exp.Div(this=exp.Mul(this=number("1.0"), expression=paren(node.this)), expression=paren(node.expression), typed=True)
+    made = exp.Div(
+        this=exp.Mul(this=number("1.0"), expression=paren(node.this)), expression=paren(node.expression), typed=True
+    )
     return exp.Paren(this=made)
 
 
@@ -77,13 +79,18 @@ def _whole_only(node: Any) -> Any:
 
 def _exact(node: Any, of: Any) -> None:
     """Refuse decimal numbers that were computed: SQLite has floats in their place, which are not exact."""
-    if family(node) == "decimal" and not is_literal(node):
+    from sqlglot import exp
+
+    if is_literal(node):
+        return
+    is_sum = isinstance(node, (exp.Add, exp.Sub, exp.Mul, exp.Paren))
+    points = is_sum and any("." in each.name and not each.is_string for each in node.find_all(exp.Literal))
+    floats = any(family(each) == "float" for each in node.find_all(exp.Column))
+    if family(node) == "decimal" or (points and not floats):
         raise _refuse(of, "SQLite has no decimal numbers: write 1e-1 in place of 0.1, or cast to DOUBLE.")
 
 
 def _round(node: Any) -> Any:
-    from sqlglot import exp
-
     digits = node.args.get("decimals")
     places = 0 if digits is None else count_of(digits)
     if places is None or not 0 <= places <= 15 or family(node.this) not in NUMBERS:
@@ -91,10 +98,9 @@ def _round(node: Any) -> Any:
     _exact(node.this, node)
     if family(node.this) == "whole":
         return node.this.copy()
-    if not places:
-        return call("ROUND", node.this)
-    scaled = call("ROUND", exp.Mul(this=paren(node.this), expression=number(f"{10**places}.0")))
-    return exp.Paren(this=exp.Div(this=scaled, expression=number(f"{10**places}.0"), typed=True))
+    if places:
+        raise _refuse(node, "Round to digits in pandas.")
+    return call("ROUND", node.this)
 
 
 def _floor(node: Any) -> Any:
@@ -164,7 +170,7 @@ def is_literal_date(node: Any) -> bool:
 
 
 def _comparison(node: Any) -> None:
-    compared(node, "sqlite")
+    compared(node, "sqlite", lambda each, kind: _literal_time(each, each, kind.lower()))
     kinds = {family(each) for each in operands(node)} - {"null"}
     if "moment" in kinds:
         raise _refuse(node)
@@ -194,7 +200,8 @@ def _like(node: Any) -> Any:
         value, pattern = call("unicode_lower", value), pattern.lower()
     signs = {"%": "*", "_": "?", "*": "[*]", "?": "[?]", "[": "[[]"}
     made = exp.Glob(this=paren(value), expression=text("".join(signs.get(sign, sign) for sign in pattern)))
-    return exp.Paren(this=made)
+    made = exp.Paren(this=made)
+    return exp.Paren(this=exp.Not(this=made)) if node.args.get("negate") else made
 
 
 # Texts
@@ -239,7 +246,9 @@ def _end(node: Any) -> Any:
     count = count_of(node.expression)
     if count is None or count < 1 or family(node.this) != "text":
         raise _refuse(node, "Write the number of characters, from 1.")
-    made = call("SUBSTR", node.this, 1, count) if type(node).__name__ == "Left" else call("SUBSTR", node.this, f"-{count}")
+    made = (
+        call("SUBSTR", node.this, 1, count) if type(node).__name__ == "Left" else call("SUBSTR", node.this, f"-{count}")
+    )
     if type(node).__name__ == "Right":
         made = call("SUBSTR", node.this, number(f"-{count}"))
     return _typed(made, "TEXT")
@@ -336,13 +345,8 @@ def _date_diff(node: Any) -> Any:
     def difference(make: Callable[[Any], Any]) -> Any:
         return exp.Paren(this=exp.Sub(this=make(last), expression=make(first)))
 
-    def day(*modifiers: str) -> Callable[[Any], Any]:
-        return lambda value: call("JULIANDAY", call("DATE", value, *modifiers))
-
     if unit == "DAY":
-        made = difference(day())
-    elif unit == "WEEK":
-        made = exp.Div(this=difference(day("-6 days", "weekday 1")), expression=number(7), typed=True)
+        made = difference(lambda value: call("JULIANDAY", call("DATE", value)))
     elif unit == "YEAR":
         made = difference(lambda value: _part("YEAR", value, node))
     elif unit in ("MONTH", "QUARTER"):
@@ -351,7 +355,7 @@ def _date_diff(node: Any) -> Any:
         )
         made = exp.Add(this=years, expression=difference(lambda value: _part(unit, value, node)))
     else:
-        raise _refuse(node, "Count days, weeks, months, quarters or years.")
+        raise _refuse(node, "Count days, months, quarters or years.")
     return exp.cast(exp.Paren(this=made), "BIGINT")
 
 
@@ -372,7 +376,7 @@ def _cast(node: Any) -> Any:
 
     source, target = family(node.this), family(node)
     if isinstance(node.this, exp.Literal) and node.this.is_string and target in ("date", "timestamp"):
-        return _literal_time(node, target)
+        return _literal_time(node, node.this, target)
     if target == "date" and source in ("date", "timestamp"):
         return _typed(call("DATE", node.this), "DATE")
     if target == "timestamp" and source in ("date", "timestamp"):
@@ -388,13 +392,13 @@ def _cast(node: Any) -> Any:
     raise _refuse(node, "Use floor or round for whole numbers, strftime for texts; or convert it in pandas.")
 
 
-def _literal_time(node: Any, target: str) -> Any:
+def _literal_time(node: Any, literal: Any, target: str) -> Any:
     import datetime as dt
 
     from sqlglot import exp
 
     try:
-        moment = dt.datetime.fromisoformat(node.this.name)
+        moment = dt.datetime.fromisoformat(literal.name)
     except ValueError:
         raise _refuse(node, "Write DATE '2024-01-31' or TIMESTAMP '2024-01-31 10:00:00'.") from None
     if moment.tzinfo is not None or moment.microsecond % 1000:
@@ -409,12 +413,6 @@ def _total(node: Any) -> None:
     inner = node.this.expressions[0] if type(node.this).__name__ == "Distinct" else node.this
     if family(inner) not in NUMBERS | {"boolean"}:
         raise _refuse(node, "Cast it to a number.")
-
-
-def _count_if(node: Any) -> Any:
-    from sqlglot import exp
-
-    return exp.Count(this=exp.Case().when(node.this.copy(), number(1)))
 
 
 def _extreme(node: Any) -> Any:
@@ -458,7 +456,6 @@ RULES: dict[str, Rule] = {
     "Sub": _arithmetic,
     "Sum": _total,
     "Avg": _total,
-    "CountIf": _count_if,
     **dict.fromkeys(("Min", "Max", "LogicalAnd", "LogicalOr"), _extreme),
     **dict.fromkeys(("Greatest", "Least", "GroupConcat", "Sqrt", "Pow", "Exp", "Ln", "Sign"), _never),
     **dict.fromkeys((*COMPARISONS, "Between", "In", "Coalesce"), _comparison),
@@ -476,7 +473,10 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(("Contains", "StartsWith", "EndsWith"), _contains),
     "TimestampTrunc": _truncated,
     "DateTrunc": _truncated,
-    **dict.fromkeys("Extract Year Month Day Hour Minute Quarter DayOfWeek DayOfWeekIso DayOfYear".split(), _extract),
+    **dict.fromkeys(
+        ["Extract", "Year", "Month", "Day", "Hour", "Minute", "Quarter", "DayOfWeek", "DayOfWeekIso", "DayOfYear"],
+        _extract,
+    ),
     "DateDiff": _date_diff,
     "TimeToStr": _format,
     "LastDay": _last_day,

@@ -30,7 +30,7 @@ STRUCTURE: Mapping[str, frozenset[str]] = {
         "Group": "expressions all",
         "Having": "this",
         "Qualify": "this",
-        "Order": "expressions",
+        "Order": "this expressions",
         "Ordered": "this desc nulls_first",
         "Limit": "expression",
         "Offset": "expression",
@@ -58,8 +58,8 @@ STRUCTURE: Mapping[str, frozenset[str]] = {
         "Exists": "this expression",
         "In": "this expressions query",
         "Between": "this low high",
-        "Like": "this expression",
-        "ILike": "this expression",
+        "Like": "this expression negate",
+        "ILike": "this expression negate",
         "Escape": "this expression",
         "Extract": "this expression",
         **dict.fromkeys(
@@ -87,7 +87,6 @@ STRUCTURE: Mapping[str, frozenset[str]] = {
         "IntDiv": "this expression",
         "Not": "this",
         "Neg": "this",
-        "IgnoreNulls": "this",  # of `any_value`
     }.items()
 }
 """The parts of a query, and what each may contain."""
@@ -97,7 +96,7 @@ FUNCTIONS: Mapping[str, frozenset[str]] = {
     for dialects, names in (
         (
             _ALL,
-            "Sum Avg Min Max Count CountIf GroupConcat LogicalAnd LogicalOr AnyValue "
+            "Sum Avg Min Max Count GroupConcat LogicalAnd LogicalOr "
             "Abs Round Floor Ceil Sqrt Pow Exp Ln Sign Greatest Least "
             "Coalesce Nullif Lower Upper Trim Length Substring Left Right Replace Concat StrPosition "
             "Contains StartsWith EndsWith "
@@ -112,16 +111,13 @@ FUNCTIONS: Mapping[str, frozenset[str]] = {
         ),
         (
             _DUCKDB,
-            "ArgMax ArgMin Mode First Last ApproxDistinct RegexpLike RegexpReplace RegexpExtract Log Second "
+            "CountIf ArgMax ArgMin Mode First Last ApproxDistinct RegexpLike RegexpReplace RegexpExtract Log Second "
             "ConcatWs Monthname Dayname TimeToUnix StrToTime DateAdd IsNan Initcap Ascii AtTimeZone",
         ),
     )
     for name in names.split()
 }
 """The functions, with the dialects in which they are known to have the same result."""
-
-ORDER_ONLY = frozenset({"Lag", "Lead", "FirstValue", "LastValue", "NthValue", "RowNumber", "Ntile"})
-"""Functions whose result is by chance if the window has no order."""
 
 TYPES = frozenset(
     [
@@ -138,6 +134,7 @@ TYPES = frozenset(
         "DATE",
         "TIMESTAMP",
         "TIMESTAMPTZ",
+        "TIMESTAMPNTZ",
         "TIME",
     ]
 )

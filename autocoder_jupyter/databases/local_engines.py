@@ -8,8 +8,11 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from autocoder_jupyter.databases.catalogue_readers import quoted
+from autocoder_jupyter.databases.queries import Query
 from autocoder_jupyter.databases.reading import BATCH_ROWS, QueryLimits, batched, converted
 from autocoder_jupyter.errors import InvalidRequest
+from autocoder_jupyter.untrusted.visible import visible
 
 # DuckDB
 
@@ -122,6 +125,48 @@ def sqlite_session(connection: sqlite3.Connection, file: str, seconds: float) ->
         own.close()
 
 
+_DAY = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]"
+_CLOCK = "[0-9][0-9]:[0-9][0-9]:[0-9][0-9]"
+_PLAIN = {
+    "DATE": f"typeof({{0}}) = 'text' AND {{0}} GLOB '{_DAY}'",
+    "TIMESTAMP": "typeof({0}) = 'text' AND ("
+    + " OR ".join(f"{{0}} GLOB '{_DAY}[ T]{_CLOCK}{rest}'" for rest in ("", ".[0-9][0-9][0-9]", ".[0-9][0-9][0-9]000"))
+    + ")",
+    "BOOLEAN": "typeof({0}) = 'integer' AND {0} IN (0, 1)",
+    "BIGINT": "typeof({0}) = 'integer'",
+    "DOUBLE": "typeof({0}) IN ('integer', 'real')",
+    "VARCHAR": "typeof({0}) = 'text'",
+    "BLOB": "typeof({0}) = 'blob'",
+}
+"""Whether a value is what its column says; a column of SQLite may have any values."""
+
+
+def require_plain_values(ask: Callable[[str], Iterable[tuple[Any, ...]]], query: Query) -> None:
+    """Read the columns of a query once, because SQLite computes something with a value of any type.
+
+    Raises:
+        InvalidRequest: a column has values that are not of its type.
+    """
+    reads = query.reads()
+    for table in query.tables:
+        columns = [column for column in table.columns if column.name in reads[table.key] and column.type in _PLAIN]
+        if not columns:
+            continue
+        tests = (
+            f"sum({name} IS NOT NULL AND NOT ({_PLAIN[column.type].format(name)}))"
+            for column in columns
+            if (name := quoted(column.name))
+        )
+        counts = next(iter(ask(f"SELECT {', '.join(tests)} FROM {quoted(table.schema, table.name)}")))
+        for column, count in zip(columns, counts, strict=True):
+            if count:
+                raise InvalidRequest(
+                    f"{count:,} values of {visible(table.shown)}.{visible(column.name)} are not of its type {column.type}.",
+                    why="SQLite would compare and count them in another way than DuckDB.",
+                    hint="Leave the column out, or read the table into a frame and clean it.",
+                )
+
+
 _FUNCTIONS: dict[str, Callable[[str], str]] = {"unicode_lower": str.lower, "unicode_upper": str.upper}
 """What SQLite's own functions do for the letters of English only."""
 
@@ -165,5 +210,3 @@ def _only_reading(connection: sqlite3.Connection) -> Iterator[None]:
             connection.create_function(name, 1, None)
         connection.execute(f"PRAGMA query_only = {int(before)}")
         connection.text_factory = factory
-
-

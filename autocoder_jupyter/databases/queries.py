@@ -53,6 +53,16 @@ class Query:
     columns: tuple[QueryColumn, ...]
     tree: Any
 
+    def reads(self) -> dict[tuple[str, str], set[str]]:
+        """The columns that it reads, by the key of their table."""
+        from sqlglot import exp
+
+        found: dict[tuple[str, str], set[str]] = {table.key: set() for table in self.tables}
+        for column in self.tree.find_all(exp.Column):
+            if (of := column.meta.get("of")) is not None:
+                found[of[0]].add(of[1])
+        return found
+
     def to(self, dialect: str) -> str:
         """The same query in another dialect.
 

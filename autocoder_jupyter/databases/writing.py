@@ -39,7 +39,9 @@ def written(query: Query, dialect: str) -> str:
         )
     tree = query.tree.copy()
     _require_known(tree, dialect)
-    casts = {(table.key, column.name): column.type for table in query.tables for column in table.columns if column.is_cast}
+    casts = {
+        (table.key, column.name): column.type for table in query.tables for column in table.columns if column.is_cast
+    }
     tree = _with_casts(tree, casts)
     for rules in _rules(dialect):
         tree = _changed(tree, rules)
@@ -192,7 +194,9 @@ def _node(part: Any) -> Any:
 def paren(node: Any) -> Any:
     from sqlglot import exp
 
-    return node.copy() if isinstance(node, (exp.Paren, exp.Column, exp.Literal, exp.Func)) else exp.Paren(this=node.copy())
+    return (
+        node.copy() if isinstance(node, (exp.Paren, exp.Column, exp.Literal, exp.Func)) else exp.Paren(this=node.copy())
+    )
 
 
 def cast_to(node: Any, kind: str) -> Any:
@@ -209,7 +213,7 @@ COMPARISONS = ("EQ", "NEQ", "GT", "GTE", "LT", "LTE", "NullSafeEQ", "NullSafeNEQ
 ORDERED = frozenset({"GT", "GTE", "LT", "LTE"})
 
 
-def compared(node: Any, dialect: str) -> None:
+def compared(node: Any, dialect: str, time_of: Callable[[Any, str], Any] = cast_to) -> None:
     """Give a text that is compared with a date the type of the date, and refuse texts beside numbers."""
     from sqlglot import exp
 
@@ -219,9 +223,7 @@ def compared(node: Any, dialect: str) -> None:
         kind = "TIMESTAMP" if "timestamp" in times else "TIMESTAMPTZ" if "moment" in times else "DATE"
         for each in parts:
             if isinstance(each, exp.Literal) and each.is_string:
-                made = exp.cast(each.copy(), kind)
-                made.type = made.to
-                each.replace(made)
+                each.replace(time_of(each, kind))
         families = {family(each) for each in operands(node)} - {"null"}
     numbers = bool(families & NUMBERS)
     if "" in families or len(families - NUMBERS - TEMPORAL) + numbers + bool(families & TEMPORAL) > 1:

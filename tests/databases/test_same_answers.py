@@ -65,7 +65,10 @@ def test_a_query_gives_the_rows_of_duckdb_or_is_refused(
             continue
         table = database.fetch(query)
         assert table.column_names == names, engine
-        told[engine] = (query.to(engine), _rows(list(zip(*(column.to_pylist() for column in table.columns), strict=True))))
+        told[engine] = (
+            query.to(engine),
+            _rows(list(zip(*(column.to_pylist() for column in table.columns), strict=True))),
+        )
     ordered = "order by" in sql.rpartition(")")[2].lower()
     for engine, (written, found) in told.items():
         want, got = _rows(rows), found
