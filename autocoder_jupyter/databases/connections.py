@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,7 @@ from autocoder_jupyter.databases.queries import Query
 from autocoder_jupyter.databases.reading import (
     Deadline,
     QueryLimits,
-    Session,
+    ReadSession,
     arrow_schema,
     deadline,
     gathered,
@@ -36,7 +36,7 @@ _KINDS = {
 }
 _CATALOGUE_SECONDS = 60.0
 
-Sessions = Callable[[float], AbstractContextManager[Session]]
+Sessions = Callable[[float], AbstractContextManager[ReadSession]]
 """Opens a session for so many seconds."""
 
 
@@ -109,10 +109,11 @@ class Database:
         with self._session(limits.seconds) as (session, until):
             if query is not None and self.dialect == "sqlite":
                 local_engines.require_plain_values(session.ask, query)
-            return gathered(session.batches(sql, schema, limits), schema, limits, until)
+            with closing(session.batches(sql, schema, limits)) as batches:
+                return gathered(batches, schema, limits, until)
 
     @contextmanager
-    def _session(self, seconds: float) -> Iterator[tuple[Session, Deadline]]:
+    def _session(self, seconds: float) -> Iterator[tuple[ReadSession, Deadline]]:
         until = None
         try:
             with self._sessions(seconds) as session, deadline(seconds, session.stop) as until:
@@ -120,7 +121,8 @@ class Database:
         except AutocodeError:
             raise
         except Exception as error:
-            if until is not None and (until.is_over or until.left <= 0):
+            of_server = "statement timeout" in str(error)  # its clock may end a little before ours
+            if of_server or (until is not None and (until.is_over or until.left <= 0)):
                 raise too_long(seconds) from None
             raise InvalidRequest(
                 f"The database did not answer: {type(error).__name__}.",

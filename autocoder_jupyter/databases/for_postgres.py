@@ -98,8 +98,7 @@ def _boolean_number(node: Any) -> Any:
     from sqlglot import exp
 
     value = paren(node)
-    made = exp.Case().when(value, number(1)).when(exp.Not(this=value.copy()), number(0))
-    return made
+    return exp.Case().when(value, number(1)).when(exp.Not(this=value.copy()), number(0))
 
 
 def _sum(node: Any) -> None:
@@ -175,7 +174,7 @@ def _ordered(node: Any) -> None:
     from sqlglot import exp
 
     if isinstance(node.this, exp.Literal):
-        return None
+        return
     select = node.find_ancestor(exp.Select, exp.SetOperation)
     value = node.this
     if isinstance(value, exp.Column) and not value.table:  # the name of a column of the result
@@ -184,17 +183,12 @@ def _ordered(node: Any) -> None:
         if source is None:
             raise _refuse(node, "Order by columns of the result.")
         if family(source) == "text":
-            raise_if = isinstance(select, exp.SetOperation) or select.args.get("distinct")
-            if raise_if:
-                return _outside(node)
+            if isinstance(select, exp.SetOperation) or select.args.get("distinct"):
+                raise _refuse(node, "Put the query into WITH, and order what it gives by its texts outside.")
             inner = source.this if isinstance(source, exp.Alias) else source
             value.replace(_by_code_point(inner.copy(), node))
-        return None
+        return
     value.replace(_by_code_point(value, node))
-
-
-def _outside(node: Any) -> None:
-    raise _refuse(node, "Put the query into WITH, and order what it gives by its texts outside.")
 
 
 def _like(node: Any) -> Any:

@@ -323,7 +323,11 @@ def _extract(node: Any) -> Any:
 
 def _truncated(node: Any) -> Any:
     value, unit = _moment(node.this, node), node.args["unit"].name.upper()
-    modifiers = {"YEAR": ("start of year",), "MONTH": ("start of month",), "DAY": ("start of day",)}.get(unit)
+    modifiers: tuple[str, ...] | None = {
+        "YEAR": ("start of year",),
+        "MONTH": ("start of month",),
+        "DAY": ("start of day",),
+    }.get(unit)
     if unit == "WEEK":  # the Monday before
         modifiers = ("start of day", "-6 days", "weekday 1")
     if unit == "HOUR":

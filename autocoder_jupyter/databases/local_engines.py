@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ class DuckDBSession:
     def ask(self, sql: str) -> Iterable[tuple[Any, ...]]:
         return list(self._cursor.execute(sql).fetchall())
 
-    def batches(self, sql: str, schema: Any, limits: QueryLimits) -> Iterator[Any]:
+    def batches(self, sql: str, schema: Any, limits: QueryLimits) -> Generator[Any, None, None]:
         relation = self._cursor.sql(sql)
         reader = (getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch)(BATCH_ROWS)
         with contextlib.closing(reader):
@@ -74,7 +74,7 @@ class SQLiteSession:
         with contextlib.closing(self._cursor()) as cursor:
             return list(cursor.execute(sql).fetchall())
 
-    def batches(self, sql: str, schema: Any, limits: QueryLimits) -> Iterator[Any]:
+    def batches(self, sql: str, schema: Any, limits: QueryLimits) -> Generator[Any, None, None]:
         with contextlib.closing(self._cursor()) as cursor:
             cursor.execute(sql)
             yield from batched(cursor.fetchmany, schema)
@@ -160,8 +160,9 @@ def require_plain_values(ask: Callable[[str], Iterable[tuple[Any, ...]]], query:
         counts = next(iter(ask(f"SELECT {', '.join(tests)} FROM {quoted(table.schema, table.name)}")))
         for column, count in zip(columns, counts, strict=True):
             if count:
+                name = visible(f"{table.shown}.{column.name}")
                 raise InvalidRequest(
-                    f"{count:,} values of {visible(table.shown)}.{visible(column.name)} are not of its type {column.type}.",
+                    f"{count:,} values of {name} are not of its type {column.type}.",
                     why="SQLite would compare and count them in another way than DuckDB.",
                     hint="Leave the column out, or read the table into a frame and clean it.",
                 )

@@ -83,7 +83,7 @@ def checked(sql: str, tables: Iterable[CatalogueTable]) -> Query:
     from autocoder_jupyter.databases.binding import bound, resolved
 
     tree = parsed(sql)
-    by_name = _Names(tables)
+    by_name = _TableNames(tables)
     ctes = _check_ctes(tree, by_name)
     _check_nodes(tree)
     used = _resolve_tables(tree, by_name, ctes)
@@ -301,7 +301,7 @@ def _is_count(node: Any) -> bool:
 # Tables
 
 
-class _Names:
+class _TableNames:
     """The tables by the names that a query may use, as DuckDB compares them: without case."""
 
     def __init__(self, tables: Iterable[CatalogueTable]) -> None:
@@ -327,7 +327,7 @@ class _Names:
         raise refused(f"there is no table {shown(full)}.", hint=f"Tables are {known}." if known else "")
 
 
-def _check_ctes(tree: Any, names: _Names) -> frozenset[str]:
+def _check_ctes(tree: Any, names: _TableNames) -> frozenset[str]:
     from sqlglot import exp
 
     ctes = [cte.alias.lower() for cte in tree.find_all(exp.CTE)]
@@ -340,7 +340,7 @@ def _check_ctes(tree: Any, names: _Names) -> frozenset[str]:
     return frozenset(ctes)
 
 
-def _resolve_tables(tree: Any, names: _Names, ctes: frozenset[str]) -> list[CatalogueTable]:
+def _resolve_tables(tree: Any, names: _TableNames, ctes: frozenset[str]) -> list[CatalogueTable]:
     """Give each table its schema, and an alias if it has none."""
     from sqlglot import exp
 

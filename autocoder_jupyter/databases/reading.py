@@ -9,7 +9,7 @@ import re
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -31,13 +31,13 @@ class QueryLimits:
     bytes: int = 2**28
 
 
-class Session(Protocol):
+class ReadSession(Protocol):
     """Read-only access, as long as one reading takes. It is separate from what the person does with the connection."""
 
     def ask(self, sql: str) -> Iterable[tuple[Any, ...]]:
         """The rows of a query of ours."""
 
-    def batches(self, sql: str, schema: Any, limits: QueryLimits) -> Iterator[Any]:
+    def batches(self, sql: str, schema: Any, limits: QueryLimits) -> Generator[Any, None, None]:
         """The rows of a checked query, as tables of Arrow with these columns."""
 
     def stop(self) -> None:

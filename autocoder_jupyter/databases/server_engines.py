@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import Any
 
 from autocoder_jupyter.databases.reading import QueryLimits, batched
@@ -58,7 +58,7 @@ class PostgresSession:
     def ask(self, sql: str) -> Iterable[tuple[Any, ...]]:
         return [tuple(row) for row in self._run(sql)]
 
-    def batches(self, sql: str, schema: Any, limits: QueryLimits) -> Iterator[Any]:
+    def batches(self, sql: str, schema: Any, limits: QueryLimits) -> Generator[Any, None, None]:
         self.set_up()
         self._limit_time()
         self._run(f"DECLARE {_CURSOR} NO SCROLL CURSOR FOR {sql}")

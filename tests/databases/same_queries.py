@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """Queries of every day, with the engines that refuse them."""
 
 from __future__ import annotations

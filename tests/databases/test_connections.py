@@ -38,7 +38,8 @@ def _connection(kind: str, request: pytest.FixtureRequest, folder: Path) -> Any:
         return
     import psycopg
 
-    where = {"host": str(request.getfixturevalue("socket_folder")), "user": postgres.USER, "dbname": postgres.DATABASE}
+    folder = request.getfixturevalue("socket_folder")
+    where: dict[str, Any] = {"host": str(folder), "user": postgres.USER, "dbname": postgres.DATABASE}
     with psycopg.connect(**where, autocommit=True) as connection:
         connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
         connection.execute(ORDERS)
@@ -55,7 +56,7 @@ def _connection(kind: str, request: pytest.FixtureRequest, folder: Path) -> Any:
         yield engine
         engine.dispose()
     else:
-        import adbc_driver_postgresql.dbapi
+        import adbc_driver_postgresql.dbapi  # type: ignore[import-untyped]
 
         with adbc_driver_postgresql.dbapi.connect(
             f"postgresql://{where['user']}@/{where['dbname']}?host={where['host']}"
@@ -80,7 +81,9 @@ def test_a_catalogue_a_sample_and_a_result_are_read(connection: Any) -> None:
     assert [table.name for table in tables] == ["orders"]
     assert tables[0].primary_key == ("id",)
     assert database.sample(tables[0], 2).num_rows == 2
-    months = "SELECT placed AS day, sum(amount) AS total FROM orders WHERE placed < DATE '2024-02-01' GROUP BY ALL ORDER BY 1"
+    months = (
+        "SELECT placed AS d, sum(amount) AS total FROM orders WHERE placed < DATE '2024-02-01' GROUP BY ALL ORDER BY d"
+    )
     frame = database.fetch(checked(months, tables)).to_pandas()
     assert frame["total"].astype(float).tolist() == [2.5, 3.5]
 

@@ -1006,6 +1006,13 @@ def complex_of_hash_zero(number: int) -> dict[str, str]:
 
 
 ELSEWHERE: dict[str, tuple[str, ...]] = {
+    "queries, bounded in length, tokens and nesting: databases/test_hostile_queries.py": ("databases.queries:parsed",),
+    "single values of a database: databases/test_connections.py": (
+        "databases.for_sqlite:_literal_time",
+        "databases.reading:_converter",
+        "databases.reading:_date",
+        "databases.reading:_timestamp",
+    ),
     "the log of a table: scaling/test_table_formats.py": (
         "data.table_formats:<module>",
         "data.table_formats:_FilesIn.new_input",
