@@ -112,6 +112,7 @@ def _floor(node: Any) -> Any:
         raise _refuse(node)
     _exact(value, node)
     whole = exp.cast(paren(value), "BIGINT")
+    made: Any
     if isinstance(node, exp.Floor):
         made = exp.Sub(this=whole, expression=exp.Paren(this=exp.LT(this=paren(value), expression=whole.copy())))
     else:
@@ -199,7 +200,7 @@ def _like(node: Any) -> Any:
     if isinstance(node, exp.ILike):
         value, pattern = call("unicode_lower", value), pattern.lower()
     signs = {"%": "*", "_": "?", "*": "[*]", "?": "[?]", "[": "[[]"}
-    made = exp.Glob(this=paren(value), expression=text("".join(signs.get(sign, sign) for sign in pattern)))
+    made: Any = exp.Glob(this=paren(value), expression=text("".join(signs.get(sign, sign) for sign in pattern)))
     made = exp.Paren(this=made)
     return exp.Paren(this=exp.Not(this=made)) if node.args.get("negate") else made
 
@@ -224,7 +225,7 @@ def _concat(node: Any) -> Any:
     from sqlglot import exp
 
     parts = [exp.Coalesce(this=each.copy(), expressions=[text("")]) for each in _require_texts(node)]
-    made = parts[0]
+    made: Any = parts[0]
     for each in parts[1:]:
         made = exp.DPipe(this=made, expression=each)
     return _typed(exp.Paren(this=made), "TEXT")
@@ -236,7 +237,7 @@ def _pipe(node: Any) -> None:
 
 def _substring(node: Any) -> Any:
     start, length = node.args.get("start"), node.args.get("length")
-    bad = (count_of(start) or 0) < 1 or (length is not None and (count_of(length) is None or count_of(length) < 0))
+    bad = (count_of(start) or 0) < 1 or (length is not None and ((count_of(length) or 0) < 1))
     if bad or family(node.this) != "text":
         raise _refuse(node, "Begin at a position from 1 that is written there.")
     return call("SUBSTR", node.this, start, *([length] if length is not None else []))
