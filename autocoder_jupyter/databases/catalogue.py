@@ -232,7 +232,8 @@ def chosen(catalogue: Catalogue, words: Iterable[str], *, most: int = 20) -> Cho
             scores[table.key] = score
     named = sorted(scores, key=lambda key: (-scores[key], key))[:most]
     by_key = {table.key: table for table in catalogue.tables}
-    order = list(dict.fromkeys([*named, *_neighbours(catalogue, named)]))[:most]
+    first = named[: (most + 1) // 2]  # with room for what they refer to, which words may not name
+    order = list(dict.fromkeys([*first, *_neighbours(catalogue, first), *named]))[:most]
     others = [table.shown for table in catalogue.tables if table.key not in set(order)]
     return ChosenTables(tuple(by_key[key] for key in order), tuple(others))
 
