@@ -43,6 +43,7 @@ def duckdb_session(connection: Any, seconds: float) -> Iterator[DuckDBSession]:
     cursor = connection.cursor()
     try:
         cursor.execute("SET TimeZone = 'UTC'")
+        _require_usual_meaning(cursor)
         cursor.execute("BEGIN TRANSACTION READ ONLY")
         try:
             yield DuckDBSession(cursor)
@@ -51,6 +52,26 @@ def duckdb_session(connection: Any, seconds: float) -> Iterator[DuckDBSession]:
                 cursor.execute("ROLLBACK")
     finally:
         cursor.close()
+
+
+_MEANING = ("default_null_order", "default_order", "default_collation", "integer_division", "ieee_floating_point_ops")
+_ASKED = "SELECT name, lower(value) FROM duckdb_settings()"
+
+
+def _require_usual_meaning(cursor: Any) -> None:
+    """Refuse a DuckDB whose settings give a query another meaning than in the sandbox."""
+    import duckdb
+
+    with duckdb.connect() as usual:
+        expected = dict(usual.execute(_ASKED).fetchall())
+    found = dict(cursor.execute(_ASKED).fetchall())
+    for name in _MEANING:
+        if found.get(name) != expected.get(name):
+            raise InvalidRequest(
+                f"The setting {name} of DuckDB is {visible(found.get(name))}.",
+                why="A query would mean something else than where it was tested.",
+                hint=f"RESET {name}, on the connection that is passed.",
+            )
 
 
 def duckdb_identity(connection: Any) -> str:

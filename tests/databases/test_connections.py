@@ -153,3 +153,10 @@ def test_what_is_no_connection_is_none_and_nothing_is_imported() -> None:
     before = set(sys.modules)
     assert not any(map(is_connection, (1, "x", object(), sqlite3.Connection, duckdb.sql("SELECT 1"))))
     assert set(sys.modules) == before
+
+
+def test_a_setting_that_changes_what_a_query_means_is_refused() -> None:
+    with duckdb.connect(config={"default_null_order": "nulls_first"}) as made:
+        made.execute(ORDERS)
+        with pytest.raises(InvalidRequest, match="default_null_order"):
+            opened(made).catalogue()
