@@ -25,10 +25,10 @@ def questions() -> dict[str, str]:
     return texts_of_all_stages(mixed_table(10_000))
 
 
-def test_of_what_is_sent_after_the_first_question_a_cache_can_serve_four_fifths(questions: dict[str, str]) -> None:
+def test_of_what_is_sent_after_the_first_question_a_cache_can_serve_three_quarters(questions: dict[str, str]) -> None:
     later = [questions[stage] for stage in ("tests",)]
     served = sum(len(shared(questions["code"], text)) for text in later)
-    assert served >= 0.8 * sum(map(len, later))
+    assert served >= 0.75 * sum(map(len, later))
 
 
 def test_what_no_cache_can_serve_is_short(questions: dict[str, str]) -> None:

@@ -761,6 +761,7 @@ READERS: dict[str, Reader] = {
             "engine.repair:replace_tests",
             "engine.repair:excerpt",
             "engine.repair:_function_lines",
+            "engine.fault_attribution:FaultAttribution.rederive",
             "sandbox.host.testing:sentences",
         ),
     ),
