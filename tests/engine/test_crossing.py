@@ -133,3 +133,13 @@ def test_a_period_that_the_code_takes_as_it_comes_is_not_left_out() -> None:
 def test_a_table_of_odd_columns_alone_stays_as_it_is() -> None:
     table = sales(odd=[Own(), Own()])[["odd"]]
     assert that_crosses(table, lambda label: False)[0] is table
+
+
+def test_a_column_that_is_needed_is_not_encoded_to_find_out_whether_it_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[Any] = []
+    monkeypatch.setattr("autocoder_jupyter.data.crossing.encode", lambda value, kind: tried.append(value))
+    table = sales(kind=pd.Categorical(["a", "b"]), text=pd.array(["a", "b"], dtype="string[pyarrow]"))
+    made, words = that_crosses(table, lambda label: bool(label == "kind"))
+    assert made is table and words == "" and tried == []
+    that_crosses(table, lambda label: False)
+    assert len(tried) == 1  # the categories, which nobody needs
