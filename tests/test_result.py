@@ -450,6 +450,13 @@ def test_json_of_something_else_is_refused(text: str) -> None:
         CodeGenEvalResult.model_validate_json(text)
 
 
+def test_a_result_in_another_format_is_refused_although_all_else_is_right() -> None:
+    record = json.loads(result(report()).model_dump_json())
+    with pytest.raises(InvalidRequest) as refused:
+        CodeGenEvalResult.model_validate_json(json.dumps(record | {"format": 0}))
+    assert "it is not in format" in refused.value.why
+
+
 def test_a_saved_result_has_its_samples_when_it_is_loaded(tmp_path: Path) -> None:
     (tmp_path / "in.txt").write_text("content")
     (tmp_path / "d").mkdir()

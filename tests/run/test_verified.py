@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import autocoder_jupyter
 from autocoder_jupyter import types
 from autocoder_jupyter.display.card import card
 from autocoder_jupyter.display.inspector import document
@@ -254,3 +255,6 @@ def test_the_old_names_of_records_warn() -> None:
         assert types.Relation is Invariant
     with pytest.warns(DeprecationWarning, match="Dependence was renamed to HiddenInput"):
         assert types.Dependence is HiddenInput
+    for module in (types, autocoder_jupyter):
+        with pytest.raises(AttributeError, match=f"module '{module.__name__}' has no attribute 'Nothing'"):
+            _ = module.Nothing
