@@ -180,7 +180,7 @@ class Controls:
                 button("Decline", "", lambda: self._job.decline(question)),
             )
         asked = element("strong", escape(clipped(words, 1_000)), look="warn")
-        self._asks.value = element("div", HIDES_ASKED, join(asked, escape(why), between=" "), look="text")
+        self._asks.value = element("div", HIDES_ASKED, join(asked, escape(why), between=" "), look="text spaced within")
         self._buttons.children = self._decisions
         for button in before:
             button.close()
