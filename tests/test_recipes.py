@@ -339,10 +339,10 @@ STAR = """
 
 OFFERED = """
 import json
-from autocoder_jupyter.lab.messages import _of_state
+from autocoder_jupyter.lab.messages import _message
 from autocoder_jupyter.run.function_run import FunctionRun
 
-running, ready = (_of_state("growth", FunctionRun("growth", phase=phase)) for phase in ("running", "ready"))
+running, ready = (_message("growth", FunctionRun("growth", phase=phase)) for phase in ("running", "ready"))
 assert "star" not in running["actions"] and "star" not in running["buttons"]
 assert "star" in ready["actions"]
 print(json.dumps(ready["buttons"]))

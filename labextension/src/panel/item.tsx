@@ -118,11 +118,6 @@ function Actions({ entry, execute }: { entry: IEntry; execute: Execute }): React
 /** Milliseconds that a new question is shown before it can be answered, so that a double click answers one only. */
 const SEEN_MS = 700;
 
-const ANSWERS = [
-  ['approve', 'Approve', 'jp-mod-accept'],
-  ['decline', 'Decline', 'jp-mod-reject']
-] as const;
-
 function Consent(props: { entry: IEntry; asks: string; execute: Execute }): React.ReactElement {
   const { entry, asks, execute } = props;
   const [seen, setSeen] = React.useState(false);
@@ -133,17 +128,22 @@ function Consent(props: { entry: IEntry; asks: string; execute: Execute }): Reac
   return (
     <div className="jp-AutocodePanel-consent" role="group" aria-label={`Question of ${entry.name}`}>
       <p>{asks}</p>
-      {ANSWERS.map(([action, label, look]) => (
-        <button
-          key={action}
-          type="button"
-          className={`jp-Button jp-mod-styled ${look}`}
-          disabled={!seen}
-          onClick={() => execute(action, entry)}
-        >
-          {label}
-        </button>
-      ))}
+      <button
+        type="button"
+        className="jp-Button jp-mod-styled jp-mod-accept"
+        disabled={!seen}
+        onClick={() => execute('approve', entry)}
+      >
+        Approve
+      </button>
+      <button
+        type="button"
+        className="jp-Button jp-mod-styled jp-mod-reject"
+        disabled={!seen}
+        onClick={() => execute('decline', entry)}
+      >
+        Decline
+      </button>
     </div>
   );
 }
