@@ -54,10 +54,13 @@ _NATIVE_TYPES = (  # what has another type in a result
 def _of_duckdb(ask: Ask) -> Drafts:
     drafts: Drafts = {}
     here = "database_name = current_database() AND NOT internal"
-    for schema, name, comment, default in ask(
-        "SELECT schema_name, table_name, comment, schema_name = current_schema() FROM duckdb_tables() "
+    collated = set[tuple[str, str]]()
+    for schema, name, comment, default, sql in ask(
+        "SELECT schema_name, table_name, comment, schema_name = current_schema(), sql FROM duckdb_tables() "
         f"WHERE {here} AND NOT temporary ORDER BY 4 DESC, 1, 2 LIMIT {_TABLES}"
     ):
+        if _COLLATES.search(sql or ""):
+            collated.add((schema, name))
         drafts[schema, name] = TableDraft(name, schema, comment=comment or "", in_default=default)
     for schema, name, comment, default in ask(
         "SELECT schema_name, view_name, comment, schema_name = current_schema() FROM duckdb_views() "
@@ -70,6 +73,8 @@ def _of_duckdb(ask: Ask) -> Drafts:
     ):
         if (draft := drafts.get((schema, name))) is not None:
             kind, is_cast = _duckdb_type(native)
+            if kind == "VARCHAR" and ((schema, name) in collated or (draft.is_view and collated)):
+                kind = ""  # texts that differ may be equal there
             draft.columns.append(CatalogueColumn(column, kind, bool(nullable), comment or "", native, is_cast))
     for schema, name, kind, columns, other, others in ask(
         "SELECT schema_name, table_name, constraint_type, constraint_column_names, referenced_table, "
@@ -118,18 +123,23 @@ _COLLATES = re.compile(r"\bcollate\b", re.IGNORECASE)
 
 def _of_sqlite(ask: Ask) -> Drafts:
     drafts: Drafts = {}
-    for name, kind, sql in ask(
-        "SELECT name, type, coalesce(sql, '') FROM main.sqlite_master WHERE type IN ('table', 'view') "
-        f"AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name LIMIT {_TABLES}"
-    ):
+    entries = list(
+        ask(
+            "SELECT name, type, coalesce(sql, '') FROM main.sqlite_master WHERE type IN ('table', 'view') "
+            f"AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name LIMIT {_TABLES}"
+        )
+    )
+    any_collates = any(_COLLATES.search(sql) for _, _, sql in entries)
+    for name, kind, sql in entries:
         if "VIRTUAL TABLE" in sql[:60].upper():  # its module may do anything when it is read
             continue
         draft = drafts["main", name] = TableDraft(name, "main", is_view=kind == "view")
         text = "'" + name.replace("'", "''") + "'"
         keys: dict[int, str] = {}
+        collates = any_collates if kind == "view" else _COLLATES.search(sql)
         for _, column, native, not_null, _, place, hidden in ask(f"PRAGMA main.table_xinfo({text})"):
             if hidden != 1:
-                kind_of = "" if _COLLATES.search(sql) and _affinity(native) == "VARCHAR" else _affinity(native)
+                kind_of = "" if collates and _affinity(native) == "VARCHAR" else _affinity(native)
                 draft.columns.append(CatalogueColumn(column, kind_of, not (not_null or place), "", native))
             if place:
                 keys[place] = column

@@ -144,8 +144,8 @@ def opened(value: Any) -> Database:
     if kind == "sqlalchemy":
         return _of_sqlalchemy(value)
     if kind == "duckdb":
-        identity = _asked(local_engines.duckdb_identity, value)
-        return Database("duckdb", identity, functools.partial(local_engines.duckdb_session, value))
+        home = _asked(local_engines.duckdb_home, value)
+        return Database("duckdb", home.identity, functools.partial(local_engines.duckdb_session, value, home))
     if kind == "sqlite3":
         return _of_sqlite(value)
     if kind == "psycopg":

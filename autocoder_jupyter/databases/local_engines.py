@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import sqlite3
 from collections.abc import Callable, Generator, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from autocoder_jupyter.databases.catalogue_readers import quoted
 from autocoder_jupyter.databases.queries import Query
-from autocoder_jupyter.databases.reading import BATCH_ROWS, QueryLimits, batched, converted
+from autocoder_jupyter.databases.reading import BATCH_ROWS, QueryLimits, batched, converted, open_transaction
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.untrusted.visible import visible
 
@@ -37,14 +39,27 @@ class DuckDBSession:
         self._cursor.interrupt()
 
 
+@dataclass(frozen=True)
+class DuckDBHome:
+    """Where a connection of DuckDB looks for tables: its current database, which `USE` changes.
+
+    Args:
+        identity: which database it is: its file, or that it is in memory.
+    """
+
+    identity: str
+    database: str
+    schema: str
+
+
 @contextlib.contextmanager
-def duckdb_session(connection: Any, seconds: float) -> Iterator[DuckDBSession]:
+def duckdb_session(connection: Any, home: DuckDBHome, seconds: float) -> Iterator[DuckDBSession]:
     """A session of a connection of DuckDB."""
     cursor = connection.cursor()
     try:
-        cursor.execute("SET TimeZone = 'UTC'")
-        _require_usual_meaning(cursor)
-        cursor.execute("BEGIN TRANSACTION READ ONLY")
+        _require_built_in_functions(cursor)
+        for statement in (*_MEANING, f"USE {quoted(home.database, home.schema)}", "BEGIN TRANSACTION READ ONLY"):
+            cursor.execute(statement)
         try:
             yield DuckDBSession(cursor)
         finally:
@@ -54,32 +69,55 @@ def duckdb_session(connection: Any, seconds: float) -> Iterator[DuckDBSession]:
         cursor.close()
 
 
-_MEANING = ("default_null_order", "default_order", "default_collation", "integer_division", "ieee_floating_point_ops")
-_ASKED = "SELECT name, lower(value) FROM duckdb_settings()"
+_MEANING = (
+    "SET TimeZone = 'UTC'",
+    "SET SESSION default_null_order = 'nulls_last'",
+    "SET SESSION default_order = 'asc'",
+    "SET SESSION default_collation = ''",
+    "SET SESSION integer_division = false",
+    "SET SESSION ieee_floating_point_ops = true",
+)
+"""What the meaning of a query depends on."""
 
 
-def _require_usual_meaning(cursor: Any) -> None:
-    """Refuse a DuckDB whose settings give a query another meaning than in the sandbox."""
-    import duckdb
+def _require_built_in_functions(cursor: Any) -> None:
+    """Refuse a database with a macro that would be called in place of a function of DuckDB.
 
-    with duckdb.connect() as usual:
-        expected = dict(usual.execute(_ASKED).fetchall())
-    found = dict(cursor.execute(_ASKED).fetchall())
-    for name in _MEANING:
-        if found.get(name) != expected.get(name):
-            raise InvalidRequest(
-                f"The setting {name} of DuckDB is {visible(found.get(name))}.",
-                why="A query would mean something else than where it was tested.",
-                hint=f"RESET {name}, on the connection that is passed.",
-            )
+    Such a macro may read files. Names are compared here, because operators are functions too.
+    """
+    found = cursor.execute("SELECT function_name, internal FROM system.main.duckdb_functions()").fetchall()
+    built_in = {name.lower() for name, is_internal in found if is_internal}
+    if shadowed := sorted(name for name, is_internal in found if not is_internal and name.lower() in built_in):
+        name = visible(shadowed[0])
+        raise InvalidRequest(
+            f"The database has a function {name} of its own.",
+            why=f"A query would call it in place of DuckDB's {name}, and it may do anything.",
+            hint=f"Give it another name, or drop it: DROP MACRO {name}",
+        )
 
 
-def duckdb_identity(connection: Any) -> str:
-    """Which database it is: its file, or that it is in memory."""
+def duckdb_home(connection: Any) -> DuckDBHome:
+    """Where a connection looks for tables. A cursor of DuckDB does not know it.
+
+    Raises:
+        InvalidRequest: a transaction is open, or the current database is one of another system.
+    """
     with contextlib.closing(connection.cursor()) as cursor:
-        query = "SELECT path FROM duckdb_databases() WHERE database_name = current_database()"
-        path = cursor.execute(query).fetchone()[0]
-    return f"duckdb:{Path(path).resolve() if path and '://' not in path else path or ':memory:'}"
+        _require_built_in_functions(cursor)
+        asked = "SELECT txid_current(), current_database(), current_schema()"
+        (number, database, schema), (next_number, *_) = (connection.sql(asked).fetchall()[0] for _ in range(2))
+        if number == next_number:
+            raise open_transaction("Commit it, or roll it back.")
+        known = "SELECT path, type FROM duckdb_databases() WHERE database_name = ?"
+        path, kind = cursor.execute(known, [database]).fetchone()
+    if kind not in ("duckdb", "sqlite"):
+        raise InvalidRequest(
+            f"The current database of the connection, {visible(database)}, is of {visible(kind)}.",
+            why="DuckDB would pass parts of a query on, and its address may contain a password.",
+            hint="Connect to it directly, or copy its tables into DuckDB.",
+        )
+    file = re.sub(r"//[^/@]*@", "//", path) if path and "://" in path else path and str(Path(path).resolve())
+    return DuckDBHome(f"duckdb:{file or ':memory:'}", database, schema)
 
 
 # SQLite
@@ -110,7 +148,11 @@ class SQLiteSession:
 
 
 def sqlite_file(connection: sqlite3.Connection) -> str:
-    """The file of a connection; "" for a database in memory."""
+    """The file of a connection; "" for a database in memory.
+
+    Raises:
+        InvalidRequest: it is closed or of another thread, or its transaction has changes that no other one sees.
+    """
     try:
         with contextlib.closing(connection.cursor()) as cursor:
             cursor.row_factory = None
@@ -122,6 +164,8 @@ def sqlite_file(connection: sqlite3.Connection) -> str:
             hint="Open it again; with sqlite3.connect(..., check_same_thread=False) other threads may use it.",
         ) from None
     name = next((row[2] for row in found if row[1] == "main"), "")
+    if name and connection.in_transaction:
+        raise open_transaction("Commit it: connection.commit()")
     return name.decode() if isinstance(name, bytes) else str(name or "")
 
 

@@ -91,6 +91,15 @@ def too_long(seconds: float) -> InvalidRequest:
     )
 
 
+def open_transaction(hint: str) -> InvalidRequest:
+    """The error for a connection whose changes would not be seen."""
+    return InvalidRequest(
+        "The connection has an open transaction.",
+        why="Queries are sent by a session of their own, which does not see what was changed in it.",
+        hint=hint,
+    )
+
+
 def gathered(batches: Iterable[Any], schema: Any, limits: QueryLimits, until: Deadline) -> Any:
     """All batches as one table.
 

@@ -1,0 +1,84 @@
+"""Databases and connections that would make a query read other things than the person's tables."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from autocoder_jupyter.databases.connections import opened
+from autocoder_jupyter.databases.queries import checked
+from autocoder_jupyter.errors import InvalidRequest
+
+
+def rows(connection: Any, sql: str) -> list[list[Any]]:
+    database = opened(connection)
+    return [list(row.values()) for row in database.fetch(checked(sql, database.catalogue().tables)).to_pylist()]
+
+
+@pytest.mark.parametrize("macro", ["upper(x)", "sum(x)", '"+"(x, y)', "duckdb_tables()"])
+def test_a_macro_with_the_name_of_a_function_of_duckdb_is_not_called(macro: str, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("the key")
+    read = f"SELECT content FROM read_text('{tmp_path / 'secret'}')"
+    with duckdb.connect(str(tmp_path / "shop.duckdb")) as shop:
+        shop.execute("CREATE TABLE orders (a VARCHAR)")
+        shop.execute(f"CREATE MACRO {macro} AS " + (f"TABLE {read}" if macro.endswith("s()") else f"({read})"))
+        with pytest.raises(InvalidRequest, match="of its own"):
+            opened(shop)
+
+
+def test_a_database_of_duckdb_is_the_current_one(tmp_path: Path) -> None:
+    with duckdb.connect(str(tmp_path / "a.duckdb")) as shop:
+        shop.execute("CREATE TABLE orders AS SELECT 1 AS a")
+        shop.execute(f"ATTACH '{tmp_path / 'b.duckdb'}' AS b")
+        shop.execute("CREATE TABLE b.orders AS SELECT 2 AS a")
+        shop.execute("USE b")
+        assert rows(shop, "SELECT a FROM orders") == [[2]] and opened(shop).identity.endswith("b.duckdb")
+        shop.execute("CREATE SCHEMA b.more")
+        shop.execute("CREATE TABLE b.more.orders AS SELECT 3 AS a")
+        shop.execute("USE b.more")
+        assert rows(shop, "SELECT a FROM orders") == [[3]]
+
+
+@pytest.mark.parametrize(
+    "setting", ["default_null_order = 'nulls_first'", "default_order = 'desc'", "default_collation = 'nocase'"]
+)
+def test_settings_of_a_connection_do_not_change_an_answer(setting: str) -> None:
+    with duckdb.connect() as shop:
+        shop.execute("CREATE TABLE orders AS SELECT * FROM (VALUES (1, 'a'), (3, 'A'), (NULL, 'b')) t (n, s)")
+        shop.execute(f"SET {setting}")
+        before = shop.sql("SELECT n FROM orders ORDER BY n").fetchall()
+        assert rows(shop, "SELECT n FROM orders ORDER BY n LIMIT 1") == [[1]]
+        assert rows(shop, "SELECT n FROM orders WHERE s = 'a'") == [[1]]
+        assert shop.sql("SELECT n FROM orders ORDER BY n").fetchall() == before
+
+
+def test_texts_with_a_collation_are_not_read() -> None:
+    for connection in (duckdb.connect(), sqlite3.connect(":memory:", check_same_thread=False)):
+        connection.execute("CREATE TABLE people (id INTEGER, name VARCHAR(9) COLLATE NOCASE)")
+        connection.execute("CREATE VIEW names AS SELECT id, name FROM people")
+        for table in opened(connection).catalogue().tables:
+            assert [column.type != "" for column in table.columns] == [True, False], table
+        connection.close()
+
+
+def test_changes_that_are_not_committed_are_not_ignored(tmp_path: Path) -> None:
+    with duckdb.connect() as shop:
+        shop.execute("CREATE TABLE orders AS SELECT 1 AS a")
+        shop.execute("BEGIN")
+        shop.execute("INSERT INTO orders VALUES (2)")
+        with pytest.raises(InvalidRequest, match="open transaction"):
+            opened(shop)
+        shop.execute("COMMIT")
+        assert rows(shop, "SELECT a FROM orders") == [[1], [2]]
+    lite = sqlite3.connect(tmp_path / "shop.sqlite")
+    lite.execute("CREATE TABLE orders (a INTEGER)")
+    lite.execute("INSERT INTO orders VALUES (1)")
+    with pytest.raises(InvalidRequest, match="open transaction"):
+        opened(lite)
+    lite.commit()
+    assert rows(lite, "SELECT a FROM orders") == [[1]]
+    lite.close()
