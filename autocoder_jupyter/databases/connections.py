@@ -20,6 +20,7 @@ from autocoder_jupyter.databases.reading import (
     arrow_schema,
     deadline,
     gathered,
+    open_transaction,
     too_long,
 )
 from autocoder_jupyter.errors import AutocodeError, InvalidRequest
@@ -166,7 +167,9 @@ def _of_sqlite(connection: Any) -> Database:
 def _of_sqlalchemy(value: Any) -> Database:
     engine = value.engine
     if engine.dialect.name == "postgresql":
-        identity = server_engines.sqlalchemy_identity(engine)
+        if value is not engine and value.in_transaction():
+            raise open_transaction("Commit it or roll it back, or pass the engine.")
+        identity = _asked(server_engines.sqlalchemy_identity, engine)
         return Database("postgres", identity, functools.partial(server_engines.sqlalchemy_session, engine))
     if engine.dialect.name == "sqlite":
         holder = value if value is not engine else engine.raw_connection()

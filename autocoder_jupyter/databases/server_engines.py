@@ -103,7 +103,10 @@ def _tuples(cursor: Any) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
 
 
 def psycopg_identity(connection: Any) -> str:
-    info = connection.info
+    return _identity(connection.info)
+
+
+def _identity(info: Any) -> str:
     return f"postgres://{info.user}@{info.host}:{info.port}/{info.dbname}"
 
 
@@ -130,8 +133,19 @@ def sqlalchemy_session(engine: Any, seconds: float) -> Iterator[PostgresSession]
 
 
 def sqlalchemy_identity(engine: Any) -> str:
+    """What the driver says, because an engine may connect elsewhere than its URL tells; else the URL."""
     url = engine.url
+    with contextlib.closing(engine.raw_connection()) as connection:
+        info = getattr(connection.driver_connection, "info", None)
+        if hasattr(info, "dbname"):
+            return _identity(info)
     host = url.host or url.query.get("host", "")
+    if not host:
+        raise InvalidRequest(
+            "It is not known to which database the engine connects.",
+            why="Its URL has no host, and its driver does not tell.",
+            hint="Use the driver psycopg: create_engine('postgresql+psycopg://…')",
+        )
     return f"postgres://{url.username or ''}@{host}:{url.port or url.query.get('port', 5432)}/{url.database or ''}"
 
 

@@ -11,7 +11,9 @@ import pytest
 
 from autocoder_jupyter.databases.connections import opened
 from autocoder_jupyter.databases.queries import checked
+from autocoder_jupyter.databases.reading import QueryLimits
 from autocoder_jupyter.errors import InvalidRequest
+from tests.databases import postgres
 
 
 def rows(connection: Any, sql: str) -> list[list[Any]]:
@@ -82,3 +84,37 @@ def test_changes_that_are_not_committed_are_not_ignored(tmp_path: Path) -> None:
     lite.commit()
     assert rows(lite, "SELECT a FROM orders") == [[1]]
     lite.close()
+
+
+def test_an_engine_is_the_database_to_which_it_connects(socket_folder: Path, postgres_url: str) -> None:
+    import psycopg
+    from sqlalchemy import create_engine, text
+
+    def at(name: str) -> Any:
+        return create_engine(
+            "postgresql+psycopg://",
+            creator=lambda: psycopg.connect(host=str(socket_folder), user=postgres.USER, dbname=name),
+        )
+
+    assert opened(at("postgres")).identity.endswith(f"{socket_folder}:5432/postgres")
+    assert opened(at(postgres.DATABASE)).identity == opened(create_engine(postgres_url)).identity
+    with create_engine(postgres_url).connect() as connection:
+        connection.execute(text("CREATE TABLE not_committed (a INTEGER)"))
+        with pytest.raises(InvalidRequest, match="open transaction"):
+            opened(connection)
+
+
+def test_a_query_that_the_server_stops_in_time_is_told_as_too_long(postgres_url: str) -> None:
+    from sqlalchemy import create_engine, text
+
+    engine = create_engine(postgres_url)
+    with engine.begin() as connection:
+        connection.execute(text("CREATE VIEW slow AS SELECT 1 AS a, pg_sleep(60)::text AS s"))
+    database = opened(engine)
+    try:
+        with pytest.raises(InvalidRequest, match="stopped after"):
+            database.fetch(checked("SELECT s FROM slow", database.catalogue().tables), QueryLimits(seconds=0.4))
+    finally:
+        with engine.begin() as connection:
+            connection.execute(text("DROP VIEW slow"))
+        engine.dispose()
