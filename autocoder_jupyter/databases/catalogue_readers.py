@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+import sqlite3
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from autocoder_jupyter.databases.catalogue import (
@@ -62,10 +63,19 @@ def _of_duckdb(ask: Ask) -> Drafts:
         if _COLLATES.search(sql or ""):
             collated.add((schema, name))
         drafts[schema, name] = TableDraft(name, schema, comment=comment or "", in_default=default)
-    for schema, name, comment, default in ask(
-        "SELECT schema_name, view_name, comment, schema_name = current_schema() FROM duckdb_views() "
-        f"WHERE {here} AND NOT temporary ORDER BY 4 DESC, 1, 2 LIMIT {_TABLES}"
-    ):
+    views = list(
+        ask(
+            "SELECT schema_name, view_name, comment, schema_name = current_schema(), sql FROM duckdb_views() "
+            f"WHERE {here} AND NOT temporary ORDER BY 4 DESC, 1, 2 LIMIT {_TABLES}"
+        )
+    )
+    is_file = any(
+        path for (path,) in ask("SELECT path FROM duckdb_databases() WHERE database_name = current_database()")
+    )
+    within = _only_of_tables({name for _, name in drafts}, {name: sql for _, name, _, _, sql in views}, ask)
+    for schema, name, comment, default, _ in views:
+        if is_file and name not in within:  # who made the file would choose what is read here
+            continue
         drafts[schema, name] = TableDraft(name, schema, comment=comment or "", in_default=default, is_view=True)
     for schema, name, column, native, nullable, comment in ask(
         "SELECT schema_name, table_name, column_name, data_type, is_nullable, comment FROM duckdb_columns() "
@@ -89,6 +99,27 @@ def _of_duckdb(ask: Ask) -> Drafts:
             draft.foreign_keys.append(ForeignKey(tuple(columns), schema, other, tuple(others or ())))
     _count(drafts, ask)
     return drafts
+
+
+def _only_of_tables(tables: Collection[str], views: Mapping[str, str], ask: Ask) -> set[str]:
+    """The views that read nothing but tables, and views of this kind: no files, networks, variables or macros."""
+    from autocoder_jupyter.databases.queries import view_parts
+
+    own = {name.lower() for (name,) in ask("SELECT function_name FROM duckdb_functions() WHERE NOT internal")}
+    parts = {name: view_parts(sql) for name, sql in views.items()}
+    allowed = {
+        name: found[0]
+        for name, found in parts.items()
+        if found and not found[1] & own and not any(map(_reaches, found[1]))
+    }
+    known = {name.lower() for name in tables}
+    while more := {name for name, read in allowed.items() if name.lower() not in known and read <= known}:
+        known |= {name.lower() for name in more}
+    return {name for name in views if name.lower() in known}
+
+
+def _reaches(function: str) -> bool:
+    return bool(re.match(r"read_|parquet_|sniff_|glob$|query|getenv|getvariable|current_setting|nextval", function))
 
 
 def _duckdb_type(native: str) -> tuple[str, bool]:
@@ -137,7 +168,14 @@ def _of_sqlite(ask: Ask) -> Drafts:
         text = "'" + name.replace("'", "''") + "'"
         keys: dict[int, str] = {}
         collates = any_collates if kind == "view" else _COLLATES.search(sql)
-        for _, column, native, not_null, _, place, hidden in ask(f"PRAGMA main.table_xinfo({text})"):
+        try:
+            columns_of = list(ask(f"PRAGMA main.table_xinfo({text})"))
+        except sqlite3.OperationalError as error:  # a view of what is not there, or calls what may not be called
+            if kind != "view" or "interrupted" in str(error):
+                raise
+            del drafts["main", name]
+            continue
+        for _, column, native, not_null, _, place, hidden in columns_of:
             if hidden != 1:
                 kind_of = "" if collates and _affinity(native) == "VARCHAR" else _affinity(native)
                 draft.columns.append(CatalogueColumn(column, kind_of, not (not_null or place), "", native))

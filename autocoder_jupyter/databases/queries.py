@@ -150,6 +150,28 @@ def parsed(sql: str) -> Any:
     return tree
 
 
+def view_parts(sql: str) -> tuple[frozenset[str], frozenset[str]] | None:
+    """The names of the tables and of the unusual functions of a view of DuckDB; None if it reads something else."""
+    from sqlglot import exp
+    from sqlglot.errors import SqlglotError
+
+    try:
+        tree = _sqlglot().parse_one(sql, read="duckdb")
+    except (SqlglotError, RecursionError):
+        return None
+    query = tree.expression if isinstance(tree, exp.Create) else None
+    if query is None:
+        return None
+    ctes = {cte.alias.lower() for cte in query.find_all(exp.CTE)}
+    tables = list(query.find_all(exp.Table))
+    if any(not isinstance(table.this, exp.Identifier) or table.catalog for table in tables):
+        return None
+    names = (one.name for one in query.find_all(exp.Func) if isinstance(one, (exp.Anonymous, exp.AnonymousAggFunc)))
+    known = (one.sql_name() for one in query.find_all(exp.Func) if not isinstance(one, exp.Anonymous))
+    functions = frozenset(name.lower() for name in (*names, *known))
+    return frozenset(table.name.lower() for table in tables) - ctes, functions
+
+
 def _sqlglot() -> Any:
     try:
         import sqlglot

@@ -118,3 +118,35 @@ def test_a_query_that_the_server_stops_in_time_is_told_as_too_long(postgres_url:
         with engine.begin() as connection:
             connection.execute(text("DROP VIEW slow"))
         engine.dispose()
+
+
+def test_a_view_in_a_file_of_duckdb_that_reads_more_than_tables_is_left_out(tmp_path: Path) -> None:
+    file = tmp_path / "shop.duckdb"
+    (tmp_path / "secret.csv").write_text("key\n1\n")
+    with duckdb.connect(str(file)) as shop:
+        shop.execute("CREATE TABLE orders (a INTEGER, s VARCHAR)")
+        shop.execute(f"CREATE MACRO leak() AS (SELECT key FROM '{tmp_path / 'secret.csv'}')")
+        for name, query in {
+            "fine": "WITH x AS (SELECT a FROM orders) SELECT a, upper('s') AS s FROM x",
+            "also_fine": "SELECT a FROM fine JOIN orders USING (a)",
+            "a_text": f"SELECT * FROM read_text('{tmp_path / 'secret.csv'}')",
+            "a_file": f"SELECT * FROM '{tmp_path / 'secret.csv'}'",
+            "a_macro": "SELECT leak() AS a",
+            "a_variable": "SELECT current_setting('TimeZone') AS a",
+            "indirect": "SELECT content FROM a_text",
+        }.items():
+            shop.execute(f"CREATE VIEW {name} AS {query}")
+        found = {table.name for table in opened(shop).catalogue().tables}
+        assert found == {"orders", "fine", "also_fine"}
+    with duckdb.connect() as own:
+        own.execute(f"CREATE VIEW mine AS SELECT * FROM read_csv('{tmp_path / 'secret.csv'}')")
+        assert [table.name for table in opened(own).catalogue().tables] == ["mine"]
+
+
+def test_a_view_of_sqlite_that_cannot_be_read_does_not_hide_the_tables(tmp_path: Path) -> None:
+    lite = sqlite3.connect(tmp_path / "shop.sqlite")
+    lite.execute("CREATE TABLE orders (a INTEGER)")
+    lite.execute("CREATE VIEW broken AS SELECT a FROM nothing")
+    lite.execute("CREATE VIEW loads AS SELECT load_extension('x.so') AS a")
+    assert [table.name for table in opened(lite).catalogue().tables] == ["orders"]
+    lite.close()
