@@ -87,7 +87,14 @@ class Database:
             raise InvalidRequest(f"The table {table.shown} has no column that can be read.")
         names = ", ".join(self._read_column(column.name, column.type, column.is_cast) for column in columns)
         sql = f"SELECT {names} FROM {quoted(table.schema, table.name)} LIMIT {int(rows)}"
-        return self._read(sql, arrow_schema((column.name, column.type) for column in columns), limits)
+        try:
+            return self._read(sql, arrow_schema((column.name, column.type) for column in columns), limits)
+        except InvalidRequest as error:
+            raise InvalidRequest(
+                f"The first rows of {table.shown} cannot be read: {error.what}",
+                why=error.why,
+                hint="Refer to a view of it that converts or leaves out such values.",
+            ) from None
 
     def _read_column(self, name: str, kind: str, is_cast: bool) -> str:
         if not is_cast:
@@ -150,9 +157,8 @@ def opened(value: Any) -> Database:
     if kind == "sqlite3":
         return _of_sqlite(value)
     if kind == "psycopg":
-        return Database(
-            "postgres", server_engines.psycopg_identity(value), functools.partial(server_engines.psycopg_session, value)
-        )
+        identity = _asked(server_engines.psycopg_identity, value)
+        return Database("postgres", identity, functools.partial(server_engines.psycopg_session, value))
     if kind == "adbc":
         return _of_adbc(value)
     raise _unsupported(f"a connection of type {type(value).__module__}.{type(value).__name__}")

@@ -280,7 +280,12 @@ def _number(value: Any) -> Any:
     """A number; some drivers give decimal numbers as texts."""
     if isinstance(value, bool):
         raise TypeError("a truth value")
-    return decimal.Decimal(value) if isinstance(value, str) else _of(value, (int, float, decimal.Decimal))
+    if not isinstance(value, str):
+        return _of(value, (int, float, decimal.Decimal))
+    try:
+        return decimal.Decimal(value)
+    except decimal.InvalidOperation:
+        raise ValueError(f"{value!r:.80} is not a number") from None
 
 
 def _integer(value: Any) -> int:

@@ -146,7 +146,25 @@ def test_a_view_in_a_file_of_duckdb_that_reads_more_than_tables_is_left_out(tmp_
 def test_a_view_of_sqlite_that_cannot_be_read_does_not_hide_the_tables(tmp_path: Path) -> None:
     lite = sqlite3.connect(tmp_path / "shop.sqlite")
     lite.execute("CREATE TABLE orders (a INTEGER)")
-    lite.execute("CREATE VIEW broken AS SELECT a FROM nothing")
+    lite.execute("CREATE VIEW broken AS SELECT a FROM missing")
     lite.execute("CREATE VIEW loads AS SELECT load_extension('x.so') AS a")
     assert [table.name for table in opened(lite).catalogue().tables] == ["orders"]
     lite.close()
+
+
+def test_a_value_of_another_type_is_told_with_its_table(tmp_path: Path) -> None:
+    lite = sqlite3.connect(tmp_path / "shop.sqlite")
+    lite.execute("CREATE TABLE orders (a INTEGER)")
+    lite.execute("INSERT INTO orders VALUES ('n/a')")
+    lite.commit()
+    database = opened(lite)
+    with pytest.raises(InvalidRequest, match="first rows of orders") as told:
+        database.sample(database.catalogue().tables[0], 5)
+    assert "'n/a' is not a number" in told.value.why and "a view" in told.value.hint
+    lite.close()
+
+
+def test_a_closed_connection_is_told(psycopg_connection: Any) -> None:
+    psycopg_connection.close()
+    with pytest.raises(InvalidRequest, match="cannot be used"):
+        opened(psycopg_connection)
