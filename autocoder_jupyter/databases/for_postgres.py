@@ -290,7 +290,8 @@ def _moment(node: Any, of: Any) -> Any:
 
 
 def _truncated(node: Any) -> Any:
-    return call("DATE_TRUNC", node.args["unit"].name.lower(), _moment(node.this, node))
+    made = call("DATE_TRUNC", node.args["unit"].name.lower(), _moment(node.this, node))
+    return cast_to(made, "TIMESTAMPTZ") if family(node.this) == "moment" else made
 
 
 def _extract(node: Any) -> Any:

@@ -107,12 +107,12 @@ FUNCTIONS: Mapping[str, frozenset[str]] = {
         (
             _NO_SQLITE,
             "Stddev StddevSamp StddevPop Variance VariancePop Corr CovarSamp CovarPop Median PercentileCont "
-            "PercentileDisc SplitPart Pad Reverse Week DateFromParts Trunc",
+            "PercentileDisc SplitPart Pad Reverse Week Trunc",
         ),
         (
             _DUCKDB,
-            "CountIf ArgMax ArgMin Mode First Last ApproxDistinct RegexpLike RegexpReplace RegexpExtract Log Second "
-            "ConcatWs Monthname Dayname TimeToUnix StrToTime DateAdd IsNan Initcap Ascii AtTimeZone",
+            "ArgMax ArgMin Mode First Last ApproxDistinct RegexpLike RegexpReplace RegexpExtract Log Second "
+            "ConcatWs Monthname Dayname TimeToUnix StrToTime DateAdd DateFromParts IsNan Initcap Ascii AtTimeZone",
         ),
     )
     for name in names.split()
@@ -133,8 +133,8 @@ TYPES = frozenset(
         "TEXT",
         "DATE",
         "TIMESTAMP",
+        "TIMESTAMPNTZ",  # what TIMESTAMP is in DuckDB
         "TIMESTAMPTZ",
-        "TIMESTAMPNTZ",
         "TIME",
     ]
 )
