@@ -134,6 +134,12 @@ def _by_code_point(node: Any, of: Any) -> Any:
     return made
 
 
+def _count_if(node: Any) -> Any:
+    from sqlglot import exp
+
+    return exp.Sum(this=exp.Case().when(node.this.copy(), number(1)).else_(number(0)))  # without rows it is missing
+
+
 def _quantile(node: Any) -> Any:
     from sqlglot import exp
 

@@ -172,6 +172,9 @@ def is_literal_date(node: Any) -> bool:
 
 def _comparison(node: Any) -> None:
     compared(node, "sqlite", lambda each, kind: _literal_time(each, each, kind.lower()))
+    for each in operands(node):
+        if type(each).__name__ == "Cast" and is_literal(each.this) and (made := _cast(each)) is not None:
+            each.replace(made)
     kinds = {family(each) for each in operands(node)} - {"null"}
     if "moment" in kinds:
         raise _refuse(node)
@@ -418,6 +421,12 @@ def _total(node: Any) -> None:
     inner = node.this.expressions[0] if type(node.this).__name__ == "Distinct" else node.this
     if family(inner) not in NUMBERS | {"boolean"}:
         raise _refuse(node, "Cast it to a number.")
+
+
+def _count_if(node: Any) -> Any:
+    from sqlglot import exp
+
+    return exp.Sum(this=exp.Case().when(node.this.copy(), number(1)).else_(number(0)))  # without rows it is missing
 
 
 def _extreme(node: Any) -> Any:

@@ -30,7 +30,7 @@ STRUCTURE: Mapping[str, frozenset[str]] = {
         "Group": "expressions all",
         "Having": "this",
         "Qualify": "this",
-        "Order": "this expressions",
+        "Order": "this expressions",  # `this` in an aggregate
         "Ordered": "this desc nulls_first",
         "Limit": "expression",
         "Offset": "expression",

@@ -145,8 +145,12 @@ def parsed(sql: str) -> Any:
         tree.pop() if tree.parent else None
     if not isinstance(tree, (exp.Select, exp.Union, exp.Intersect, exp.Except)):
         raise refused(f"it is no SELECT but {_kind(tree)}.", hint=_ONE)
-    for node in tree.walk():
+    for node in list(tree.walk()):
         node.comments = None
+        if isinstance(node, (exp.Like, exp.ILike)) and node.args.get("negate"):  # of NOT LIKE
+            node.set("negate", None)
+            whole = node.parent if isinstance(node.parent, exp.Escape) else node
+            whole.replace(exp.Not(this=exp.Paren(this=whole.copy())))
     return tree
 
 
