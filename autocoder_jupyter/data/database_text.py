@@ -45,10 +45,11 @@ def _of_table(name: str, table: DatabaseTable, withheld: WithheldColumns) -> Ite
     yield ", ".join(filter(None, (f"table {name}", rows, _without(table.comment, withheld))))
     yield from (f"  {key}" for key in table.keys if _without(key, withheld))
     for column in table.columns:
-        if column.name not in withheld.hidden and (comment := _without(column.comment, withheld)):
+        withheld_here = column.name in withheld.hidden or column.name in withheld.masked
+        if not withheld_here and (comment := _without(column.comment, withheld)):
             yield f"  {column.name}: {comment}"
 
 
 def _without(text: str, withheld: WithheldColumns) -> str:
-    """The text; "" if it names a hidden column."""
-    return "" if any(name in text for name in withheld.hidden) else text
+    """The text; "" if it names a hidden column, in any case: SQL does not distinguish it."""
+    return "" if any(name.casefold() in text.casefold() for name in withheld.hidden) else text

@@ -117,7 +117,8 @@ def _type_name(kind: Any) -> str:
 
 
 def _first_lines(text: str) -> str:
-    return visible(" ".join(text.partition("\n\nLINE")[0].split())[:300])
+    text = text.partition("\n\nLINE")[0].partition("Candidate bindings")[0]  # these may be names of hidden columns
+    return visible(" ".join(text.split())[:300])
 
 
 def _outer_selects(tree: Any) -> list[Any]:

@@ -172,6 +172,23 @@ async def test_a_refused_query_is_fixed(runner: Runner) -> None:
     assert "there is no table audit" in "\n".join(map(prompt_of, produced.model.requests))
 
 
+def test_a_hidden_column_is_not_told_in_another_case_nor_as_a_suggestion_nor_a_comment_of_a_masked_one() -> None:
+    table = DatabaseTable(
+        home="main",
+        columns=(
+            DatabaseColumn(name="Email", type="VARCHAR"),
+            DatabaseColumn(name="ssn", type="VARCHAR", comment="such as Smith"),
+        ),
+        keys=("EMAIL refers to people.email",),
+        comment="one row per email",
+    )
+    database = SHOP.model_copy(update={"tables": {"orders": table}})
+    told = database_text(database, WithheldColumns(hidden=frozenset({"Email"}), masked=frozenset({"ssn"})), Masker())
+    assert "email" not in told.lower() and "Smith" not in told
+    _, (failure,) = with_queries(in_run('return query("SELECT mail AS m FROM orders", orders=orders)'), [database])
+    assert "mail" in failure.error_message and "Email" not in failure.error_message
+
+
 def test_a_hidden_column_is_not_in_what_is_said_of_the_catalogue() -> None:
     email = DatabaseColumn(name="email", type="VARCHAR", comment="secret")
     table = DatabaseTable(
