@@ -405,6 +405,7 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(("Corr", "CovarSamp", "CovarPop"), _power),
     "Sum": _sum,
     "Avg": _sum,
+    "CountIf": _count_if,
     "Min": _extreme,
     "Max": _extreme,
     **dict.fromkeys(("Median", "PercentileCont", "PercentileDisc"), _quantile),

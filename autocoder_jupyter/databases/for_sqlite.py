@@ -470,6 +470,7 @@ RULES: dict[str, Rule] = {
     "Sub": _arithmetic,
     "Sum": _total,
     "Avg": _total,
+    "CountIf": _count_if,
     **dict.fromkeys(("Min", "Max", "LogicalAnd", "LogicalOr"), _extreme),
     **dict.fromkeys(("Greatest", "Least", "GroupConcat", "Sqrt", "Pow", "Exp", "Ln", "Sign"), _never),
     **dict.fromkeys((*COMPARISONS, "Between", "In", "Coalesce"), _comparison),

@@ -96,7 +96,7 @@ FUNCTIONS: Mapping[str, frozenset[str]] = {
     for dialects, names in (
         (
             _ALL,
-            "Sum Avg Min Max Count GroupConcat LogicalAnd LogicalOr "
+            "Sum Avg Min Max Count CountIf GroupConcat LogicalAnd LogicalOr "
             "Abs Round Floor Ceil Sqrt Pow Exp Ln Sign Greatest Least "
             "Coalesce Nullif Lower Upper Trim Length Substring Left Right Replace Concat StrPosition "
             "Contains StartsWith EndsWith "

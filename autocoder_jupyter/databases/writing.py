@@ -41,7 +41,9 @@ def written(query: Query, dialect: str) -> str:
     _require_known(tree, dialect)
     if dialect != "duckdb":
         _name_groups(tree, dialect)
-    casts = {(table.key, column.name): column.type for table in query.tables for column in table.columns if column.is_cast}
+    casts = {
+        (table.key, column.name): column.type for table in query.tables for column in table.columns if column.is_cast
+    }
     tree = _with_casts(tree, casts)
     for rules in _rules(dialect):
         tree = _changed(tree, rules)
