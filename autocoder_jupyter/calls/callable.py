@@ -213,11 +213,12 @@ class Called:
         notes: list[str],
     ) -> tuple[Any, AnsweredCall]:
         """The same of a call on a database."""
-        from autocoder_jupyter.calls.database import answered_by
+        from autocoder_jupyter.calls.database import answered_by, differences
 
-        finishing, answers = await answered_by(function, args, inputs)
+        finishing, answers, sent = await answered_by(function, args, inputs)
         answered = AnsweredCall(finishing, options)
         returned = await call(finishing, options, (), {**answers, **inputs}, notes, on_computed=answered.keep)
+        notes += await differences(function, options, sent, answers)
         return returned, answered
 
     async def _function(self) -> Function:

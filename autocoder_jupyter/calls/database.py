@@ -6,23 +6,30 @@ these for exactly this database.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from autocoder_jupyter.calls.call import call
 from autocoder_jupyter.calls.function import Function
+from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.awaited import Awaited, report_progress
 from autocoder_jupyter.databases.catalogue import Catalogue, CatalogueTable
 from autocoder_jupyter.databases.connections import Database as Connected
 from autocoder_jupyter.databases.queries import Query
 from autocoder_jupyter.engine.queries import FoundQuery, WrongQueries, checked_queries, queries_of, recorded_tables
-from autocoder_jupyter.errors import DataDrift, InvalidRequest
+from autocoder_jupyter.equality import Leniency, compare
+from autocoder_jupyter.errors import AutocodeError, DataDrift, InvalidRequest
 from autocoder_jupyter.trust.answers import keep, kept
-from autocoder_jupyter.types import InputSpec, SampledDatabase
+from autocoder_jupyter.types import InputSpec, OutputSpec, SampledDatabase
 from autocoder_jupyter.types.helpers import module_of
 from autocoder_jupyter.untrusted.visible import visible
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _PREFIX = "_answer_"
 
@@ -78,7 +85,7 @@ class Sending:
     @property
     def is_agreed(self) -> bool:
         """Whether the person has agreed to exactly these queries for this database."""
-        return bool(kept(self._key, [self._question]))
+        return bool(kept(self.key, [self._question]))
 
     def agree(self) -> None:
         """Remember that the person agrees.
@@ -86,7 +93,7 @@ class Sending:
         Raises:
             InvalidRequest: the record cannot be written.
         """
-        keep(self._key, [self._question])
+        keep(self.key, [self._question])
 
     def require_agreed(self, call: str) -> None:
         """Require that the person has agreed.
@@ -111,7 +118,8 @@ class Sending:
         return {select: self.connected.fetch(query) for select, query in self.queries.items()}
 
     @property
-    def _key(self) -> str:
+    def key(self) -> str:
+        """The queries as one text."""
         return json.dumps(["queries of a function", sorted(self.texts.values())])
 
     @property
@@ -205,8 +213,8 @@ def _sort(kind: str) -> str:
 
 async def answered_by(
     function: Function, positional: Sequence[Any], keywords: Mapping[str, Any]
-) -> tuple[Function, dict[str, Any]]:
-    """What `on_answers` gives for the database that is passed in place of the tables.
+) -> tuple[Function, dict[str, Any], Sending]:
+    """What `on_answers` gives for the database that is passed in place of the tables, and what was sent to it.
 
     Raises:
         InvalidRequest: the person has not agreed to the queries, or the database does not answer them.
@@ -215,12 +223,13 @@ async def answered_by(
     connected = database_of(function, positional, keywords)
     report_progress(Awaited(f"{function.name}.run", lambda: "asks the database", "interrupt to stop waiting"))
 
-    def ask() -> dict[str, Any]:
+    def ask() -> tuple[Sending, dict[str, Any]]:
         found = sending(function, connected)
         found.require_agreed(function.databases[0].name)
-        return found.answers()
+        return found, found.answers()
 
-    return on_answers(function, await background.call_blocking(ask))
+    found, answers = await background.call_blocking(ask)
+    return *on_answers(function, answers), found
 
 
 def on_answers(function: Function, answers: Mapping[str, Any]) -> tuple[Function, dict[str, Any]]:
@@ -259,4 +268,88 @@ def run(**given):
     names = {selects!r}
     answers = DatabaseAnswers({{select: given.pop(name) for name, select in names.items()}})
     return _finished(**dict.fromkeys({tables!r}, answers), **given)
+"""
+
+
+# What DuckDB answers on the same rows
+
+_compared: set[tuple[str, str]] = set()
+"""The databases and queries that were compared in this process."""
+
+
+async def differences(
+    function: Function, options: CallOptions, sent: Sending, answers: Mapping[str, pd.DataFrame]
+) -> list[str]:
+    """A sentence for each query that the database answers otherwise than DuckDB in the sandbox, on which it was tested.
+
+    It is found out once, if the samples had all rows of its tables.
+    """
+    known = function.databases[0].tables
+    tables = {table.name: table for query in sent.queries.values() for table in query.tables}
+    mark = (sent.connected.identity, sent.key)
+    if mark in _compared or not all(name in known and known[name].is_whole for name in tables):
+        return []
+    _compared.add(mark)
+    with contextlib.suppress(AutocodeError):
+        frames = await background.call_blocking(lambda: _whole(sent.connected, tables))
+        if frames is not None:
+            query_of_each = dict(zip(answers, sent.queries.values(), strict=True))
+            outputs = tuple(OutputSpec(name=name, type="DataFrame") for name in answers)
+            code = _ON_TABLES.format(
+                module=module_of("query"),
+                selects=[(query.text, [table.name for table in query.tables]) for query in query_of_each.values()],
+            )
+            inputs = tuple(InputSpec(name=name, type="DataFrame") for name in frames)
+            asking = Function(
+                function.name,
+                code,
+                inputs,
+                outputs,
+                function.environment,
+                sandbox=function.sandbox,
+                helpers=function.helpers,
+                root=function.root,
+            )
+            values = await call(asking, replace(options, output="", tables="pandas"), (), frames)
+            by_duckdb = dict(zip(answers, (values,) if len(answers) == 1 else tuple(values), strict=True))
+            return [
+                f"{function.name}: the database answers a query otherwise than DuckDB does on the same rows "
+                f"({_size(answers[name])}, not {_size(by_duckdb[name])}, or other values), or its rows have changed "
+                f"meanwhile: {visible(' '.join(query_of_each[name].text.split())[:200])}"
+                for name in answers
+                if compare(answers[name], by_duckdb[name], _SAME_ROWS).verdict == "different"
+            ]
+    return []
+
+
+_SAME_ROWS = Leniency(types=True, row_order=True)
+
+
+def _size(frame: pd.DataFrame) -> str:
+    return f"{len(frame):,} row{'' if len(frame) == 1 else 's'}"
+
+
+def _whole(connected: Connected, tables: Mapping[str, CatalogueTable]) -> dict[str, pd.DataFrame] | None:
+    """All rows of these tables; None if one has become large."""
+    from autocoder_jupyter.engine.programs.query import frame_of
+
+    found = {}
+    for name, table in tables.items():
+        rows = connected.sample(table, MOST_ROWS + 1)
+        if rows.num_rows > MOST_ROWS:
+            return None
+        found[name] = frame_of(rows)
+    return found
+
+
+MOST_ROWS = 10_000
+"""Rows of a table that is read again to compare."""
+
+_ON_TABLES = """\
+from {module} import run as query
+
+
+def run(**tables):
+    answers = [query(select, **{{name: tables[name] for name in names}}) for select, names in {selects!r}]
+    return answers[0] if len(answers) == 1 else tuple(answers)
 """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,9 +18,10 @@ from sqlalchemy import create_engine, event, text
 from autocoder_jupyter import AutoCoderAgent
 from autocoder_jupyter.calls.database import database_of, sending
 from autocoder_jupyter.calls.function import Function
+from autocoder_jupyter.databases.connections import Database as Connected
 from autocoder_jupyter.databases.connections import opened
 from autocoder_jupyter.display.card import card
-from autocoder_jupyter.errors import DataDrift, InvalidRequest
+from autocoder_jupyter.errors import DataDrift, DriftWarning, InvalidRequest
 from autocoder_jupyter.result import CodeGenEvalResult
 from autocoder_jupyter.run.of_report import run_of
 from autocoder_jupyter.sandbox.protocol import EnvironmentSpec
@@ -174,3 +176,20 @@ def test_a_changed_function_sends_nothing(shop: duckdb.DuckDBPyConnection) -> No
         database_of(replace(function, unverified="It is a draft."), [opened(shop)], {})
     with pytest.raises(InvalidRequest, match="growth reads no database"):
         database_of(replace(function, databases=()), [opened(shop)], {})
+
+
+def test_an_answer_that_duckdb_does_not_give_is_told_once(
+    shop: duckdb.DuckDBPyConnection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    growth = agreed(generated(shop, tmp_path / ".autocode")[0], shop)
+    fetched = Connected.fetch
+
+    def without_the_first(self: Connected, query: Any, limits: Any = None) -> Any:
+        return fetched(self, query, limits).slice(1)
+
+    monkeypatch.setattr(Connected, "fetch", without_the_first)
+    with pytest.warns(DriftWarning, match="answers a query otherwise than DuckDB does on the same rows .1 row, not 2"):
+        assert len(growth.run(shop)) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(growth.run(shop)) == 1
