@@ -13,7 +13,7 @@ from autocoder_jupyter.concurrency.awaited import Awaited, report_progress
 from autocoder_jupyter.databases.catalogue import Catalogue, CatalogueTable, chosen
 from autocoder_jupyter.databases.connections import Database as Connected
 from autocoder_jupyter.databases.connections import is_connection, opened
-from autocoder_jupyter.engine.queries import require_libraries, with_query
+from autocoder_jupyter.engine.queries import as_frame, require_libraries, with_query
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.request import Request
 from autocoder_jupyter.settings.parameters import is_input_name
@@ -93,7 +93,6 @@ def with_databases(request: Request) -> Request:
 
 def _sampled(name: str, database: Connected, words: list[str]) -> tuple[dict[str, Any], SampledDatabase]:
     from autocoder_jupyter.data.capture import Origin, with_origin
-    from autocoder_jupyter.engine.programs.query import frame_of
 
     require_libraries()
     catalogue = database.catalogue()
@@ -104,7 +103,7 @@ def _sampled(name: str, database: Connected, words: list[str]) -> tuple[dict[str
     frames, tables = {}, {}
     for table in picked.tables:
         rows = database.sample(table, MOST_ROWS + 1)
-        frame, is_whole = frame_of(rows.slice(0, MOST_ROWS)), rows.num_rows <= MOST_ROWS
+        frame, is_whole = as_frame(table.name, rows.slice(0, MOST_ROWS)), rows.num_rows <= MOST_ROWS
         count = rows.num_rows if is_whole else table.rows.rows if table.rows else None
         drawn = None
         if count is not None and not is_whole:

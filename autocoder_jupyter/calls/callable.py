@@ -201,6 +201,10 @@ class Called:
         answered = AnsweredCall(function, options)
         if any(isinstance(value, Database) for value in (*args, *inputs.values())):
             return await self._answered(function, options, args, inputs, notes)
+        if function.databases:
+            from autocoder_jupyter.calls.database import require_no_part
+
+            require_no_part(function, args, inputs)
         returned = await call(function, options, args, inputs, notes, on_computed=answered.keep)
         return returned, answered
 

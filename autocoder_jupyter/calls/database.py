@@ -20,7 +20,14 @@ from autocoder_jupyter.concurrency.awaited import Awaited, report_progress
 from autocoder_jupyter.databases.catalogue import Catalogue, CatalogueTable
 from autocoder_jupyter.databases.connections import Database as Connected
 from autocoder_jupyter.databases.queries import Query
-from autocoder_jupyter.engine.queries import FoundQuery, WrongQueries, checked_queries, queries_of, recorded_tables
+from autocoder_jupyter.engine.queries import (
+    FoundQuery,
+    WrongQueries,
+    as_frame,
+    checked_queries,
+    queries_of,
+    recorded_tables,
+)
 from autocoder_jupyter.equality import Leniency, compare
 from autocoder_jupyter.errors import AutocodeError, DataDrift, InvalidRequest
 from autocoder_jupyter.trust.answers import keep, kept
@@ -63,6 +70,24 @@ def database_of(function: Function, positional: Sequence[Any], keywords: Mapping
             hint=f"Write {function.name}.run({function.databases[0].name}), and other inputs by name.",
         )
     return given
+
+
+def require_no_part(function: Function, positional: Sequence[Any], keywords: Mapping[str, Any]) -> None:
+    """Refuse DataFrames for some tables of a database where the sample of another one would stand for all its rows.
+
+    Raises:
+        InvalidRequest: such a table is not passed.
+    """
+    names = [spec.name for spec in function.inputs]
+    given = {*names[: len(positional)], *keywords}
+    for database in function.databases:
+        left = [name for name in names if name in database.tables and name not in given]
+        if part := [name for name in left if given & database.tables.keys() and not database.tables[name].is_whole]:
+            raise InvalidRequest(
+                f"{function.name} also reads {' and '.join(part)}.",
+                why="There is only a sample of its rows here, and the result would be one of both.",
+                hint=f"Pass all tables as DataFrames, or the connection: {function.name}.run({database.name}).",
+            )
 
 
 # What would be sent
@@ -234,8 +259,6 @@ async def answered_by(
 
 def on_answers(function: Function, answers: Mapping[str, Any]) -> tuple[Function, dict[str, Any]]:
     """The function with the answers to its queries as inputs in place of the tables, and these."""
-    from autocoder_jupyter.engine.programs.query import frame_of
-
     tables = {name for database in function.databases for name in database.tables}
     names = {f"{_PREFIX}{number}": select for number, select in enumerate(answers)}
     others = tuple(spec for spec in function.inputs if spec.name not in tables)
@@ -252,7 +275,7 @@ def on_answers(function: Function, answers: Mapping[str, Any]) -> tuple[Function
         rows=None,
         databases=(),
     )
-    return finishing, {name: frame_of(answers[select]) for name, select in names.items()}
+    return finishing, {name: as_frame("a query", answers[select]) for name, select in names.items()}
 
 
 _ON_ANSWERS = """\
@@ -317,12 +340,21 @@ async def differences(
                 f"({_size(answers[name])}, not {_size(by_duckdb[name])}, or other values), or its rows have changed "
                 f"meanwhile: {visible(' '.join(query_of_each[name].text.split())[:200])}"
                 for name in answers
-                if compare(answers[name], by_duckdb[name], _SAME_ROWS).verdict == "different"
+                if compare(_sorted(answers[name]), _sorted(by_duckdb[name]), _SAME_ROWS).verdict == "different"
             ]
     return []
 
 
-_SAME_ROWS = Leniency(types=True, row_order=True)
+_SAME_ROWS = Leniency(types=True)
+
+
+def _sorted(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows in an order that does not depend on the engine; numbers last, because they may differ a little."""
+    columns = sorted(frame.columns, key=lambda name: frame[name].dtype.kind == "f")
+    try:
+        return frame.sort_values(columns, kind="stable", ignore_index=True)
+    except TypeError:  # lists and the like
+        return frame.reset_index(drop=True)
 
 
 def _size(frame: pd.DataFrame) -> str:
@@ -331,14 +363,12 @@ def _size(frame: pd.DataFrame) -> str:
 
 def _whole(connected: Connected, tables: Mapping[str, CatalogueTable]) -> dict[str, pd.DataFrame] | None:
     """All rows of these tables; None if one has become large."""
-    from autocoder_jupyter.engine.programs.query import frame_of
-
     found = {}
     for name, table in tables.items():
         rows = connected.sample(table, MOST_ROWS + 1)
         if rows.num_rows > MOST_ROWS:
             return None
-        found[name] = frame_of(rows)
+        found[name] = as_frame(name, rows)
     return found
 
 

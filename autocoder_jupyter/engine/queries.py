@@ -9,6 +9,7 @@ import ast
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from autocoder_jupyter.databases.catalogue import CatalogueColumn, CatalogueTable
 from autocoder_jupyter.databases.queries import Query, checked
@@ -17,6 +18,10 @@ from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.types import HELPERS, Helper, Helpers, SampledDatabase, TestFailure
 from autocoder_jupyter.types.helpers import module_of
 from autocoder_jupyter.untrusted.parsing import complaint, parse
+from autocoder_jupyter.untrusted.visible import visible
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 QUERY = "query"
 """The function of the module of helpers that runs a SELECT."""
@@ -185,6 +190,24 @@ def _constants(module: ast.Module) -> Iterator[tuple[str, str]]:
 
 
 # Checked queries
+
+
+def as_frame(name: str, rows: Any) -> pd.DataFrame:
+    """The rows of a database as the function gets them.
+
+    Raises:
+        InvalidRequest: pandas cannot hold a value.
+    """
+    from autocoder_jupyter.engine.programs.query import frame_of
+
+    try:
+        return frame_of(rows)
+    except ValueError as error:
+        raise InvalidRequest(
+            f"A value of {visible(name)} cannot be held by pandas.",
+            why=visible(str(error))[:300],
+            hint="It may be a date such as infinity. Leave it out, or query a view without it.",
+        ) from None
 
 
 def require_libraries() -> None:

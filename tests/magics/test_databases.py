@@ -67,6 +67,10 @@ def test_a_yes_names_the_connection_and_shows_what_is_sent(
     assert not growth.queries_for(notebook.user_ns["shop"]).is_agreed
     notebook.run("%autocode reply growth send shop")
     printed = capsys.readouterr().out
+    assert "growth would send this to sqlite:" in printed and "send shop yes" in printed
+    assert not growth.queries_for(notebook.user_ns["shop"]).is_agreed, "no card has shown this"
+    notebook.run("%autocode reply growth send shop yes")
+    printed = capsys.readouterr().out
     assert "growth may send this to sqlite:" in printed and 'SUM("orders"."price") AS "total"' in printed
     assert growth.queries_for(notebook.user_ns["shop"]).is_agreed
 

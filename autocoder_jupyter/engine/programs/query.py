@@ -71,5 +71,7 @@ def _plain(column: Any) -> Any:
         return pd.array(column.to_pylist(), dtype="boolean" if has_gaps else "bool")
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         zone = "UTC" if pa.types.is_timestamp(kind) and kind.tz else None
+        if pa.types.is_date(kind):  # infinity would wrap around
+            return column.cast(pa.timestamp("us")).to_pandas()
         return column.cast(pa.timestamp("us", zone), safe=False).to_pandas()
     return column.to_pandas()

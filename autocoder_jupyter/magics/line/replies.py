@@ -179,16 +179,22 @@ def _send(notebook: Notebook, name: str, words: list[str], always: bool) -> None
     result = find_callable(notebook, name)
     if not result.done:
         raise InvalidRequest(f"{name} is not done yet.", hint="Wait until it is ready.")
-    given = notebook.namespace.get(words[0].removeprefix("@")) if len(words) == 1 else None
+    is_said = len(words) == 1 or words[1:] == ["yes"]
+    given = notebook.namespace.get(words[0].removeprefix("@")) if is_said else None
     if not is_connection(given):
         raise InvalidRequest(
             f"send names the connection to which {name} may send its queries, and nothing else.",
             hint=f"Write %autocode reply {name} send db, with the name of your variable.",
         )
     found = result.queries_for(given)
-    found.agree()
-    print(visible(f"{name} may send this to {found.connected.identity}, now and later:"))
+    shown = {query for database in result.report.databases for query in database.queries}
+    is_new = not shown.issuperset(found.texts.values()) and len(words) == 1
+    print(visible(f"{name} {'would' if is_new else 'may'} send this to {found.connected.identity}, now and later:"))
     print("\n\n".join(map(visible_block, found.texts.values())))
+    if is_new:  # the card has the queries for another database
+        print(f"To agree, run %autocode reply {name} send {words[0]} yes")
+        return
+    found.agree()
     print(f"{name}.run({words[0].removeprefix('@')}) does.")
 
 
