@@ -29,6 +29,8 @@ from autocoder_jupyter.types import (
     CheckOutcome,
     CodePlan,
     ColumnSpec,
+    DatabaseColumn,
+    DatabaseTable,
     Difference,
     Evidence,
     InputSpec,
@@ -38,6 +40,7 @@ from autocoder_jupyter.types import (
     Reading,
     RowStep,
     RowsUsed,
+    SampledDatabase,
     SecondOpinion,
     Strength,
     TestChoice,
@@ -94,12 +97,17 @@ def hostile_state() -> FunctionRun:
         not_compared=(HOSTILE,),
         tests=(HOSTILE,),
     )
+    table = DatabaseTable(home=HOSTILE, columns=(DatabaseColumn(name=HOSTILE),), comment=HOSTILE)
+    database = SampledDatabase(
+        name="shop", dialect="duckdb", tables={HOSTILE: table}, others=(HOSTILE,), queries=(HOSTILE,)
+    )
     use = ToolUse(turn=1, tool=HOSTILE, argument=HOSTILE, kind="denied", reason=HOSTILE, outcome="denied")
     trace = Trace(calls=(use,), turns=1, max_turns=2, suite_changed=(HOSTILE,))
     return FunctionRun(
         second_opinion=opinion,
         backend=HOSTILE,
         house_rules=(HOSTILE,),
+        databases=(database,),
         agent=AgentState(trace, (("a", use),), HOSTILE),
         packages=(HOSTILE,),
         environment=HOSTILE,

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from autocoder_jupyter.display.inspector.document import render_html, render_text
 from autocoder_jupyter.display.live import card_html, card_text
 from autocoder_jupyter.run.of_report import run_of
-from autocoder_jupyter.types import Helper, Helpers, Report
+from autocoder_jupyter.types import Helper, Helpers, Report, SampledDatabase
 from tests.display.inspector.results import HOSTILE, subject
 
 LINK = "[a](javascript:alert(1)) http://a.example/x.png"
@@ -40,7 +40,8 @@ def filled(annotation: Any) -> Any:
         helper = Helper(name="net", kind="function", digest="1", signature=TEXT, doc=TEXT)
         return Helpers(given=(helper,), source=TEXT)
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation(**{name: filled(field.annotation) for name, field in annotation.model_fields.items()})
+        values = {name: filled(field.annotation) for name, field in annotation.model_fields.items()}
+        return annotation(**values | ({"name": "shop", "dialect": "duckdb"} if annotation is SampledDatabase else {}))
     now = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
     plain: dict[Any, Any] = {bool: True, int: 1, float: 1.0, str: TEXT, Any: TEXT, dt.datetime: now}
     return plain[annotation]
