@@ -241,6 +241,8 @@ def _check_nodes(tree: Any) -> None:
                 raise refused(f"the number {shown(node.name)}.", hint="Write digits only.")
             case exp.Limit() | exp.Offset() if not _is_count(node.expression):
                 raise refused("LIMIT and OFFSET must be whole numbers.", hint="Write LIMIT 10.")
+            case exp.Limit() | exp.Offset() if node.parent is None or not node.parent.args.get("order"):
+                raise refused("LIMIT or OFFSET without ORDER BY.", hint="Say by ORDER BY which rows are meant.")
             case exp.Ordered() if isinstance(node.this, exp.Var):
                 raise refused("ORDER BY ALL.", hint="Name the columns.")
 

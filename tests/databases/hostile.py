@@ -143,6 +143,8 @@ HOSTILE: tuple[str, ...] = (
     "SELECT id AS a, id AS a FROM orders",
     "SELECT count(*) FROM orders",
     "SELECT id FROM orders LIMIT (SELECT 1)",
+    "SELECT id FROM orders LIMIT 3",
+    "SELECT id FROM orders ORDER BY id UNION ALL (SELECT id FROM orders OFFSET 3)",
     "WITH orders AS (SELECT 1 AS id) SELECT id FROM orders",
     "SELECT id FROM orders\0",
     "SELECT id FROM orders WHERE status = '\ud800'",
