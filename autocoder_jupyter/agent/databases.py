@@ -11,8 +11,8 @@ from autocoder_jupyter.agent.rules import RuleFile, rules_about
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.awaited import Awaited, report_progress
 from autocoder_jupyter.databases.catalogue import Catalogue, CatalogueTable, chosen
+from autocoder_jupyter.databases.connections import SAMPLE_ROWS, is_connection, opened
 from autocoder_jupyter.databases.connections import Database as Connected
-from autocoder_jupyter.databases.connections import is_connection, opened
 from autocoder_jupyter.engine.queries import as_frame, require_libraries, with_query
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.request import Request
@@ -22,9 +22,6 @@ from autocoder_jupyter.types.records import Drawn
 
 MOST_TABLES = 8
 """Tables of a database that are inputs. Others are named."""
-
-MOST_ROWS = 10_000
-"""Rows of a sample of one table."""
 
 SECONDS = 60.0
 """How long a cell waits for the catalogue and the samples."""
@@ -102,8 +99,8 @@ def _sampled(name: str, database: Connected, words: list[str]) -> tuple[dict[str
         raise _nothing_fits(name, catalogue)
     frames, tables = {}, {}
     for table in picked.tables:
-        rows = database.sample(table, MOST_ROWS + 1)
-        frame, is_whole = as_frame(table.name, rows.slice(0, MOST_ROWS)), rows.num_rows <= MOST_ROWS
+        rows = database.sample(table, SAMPLE_ROWS + 1)
+        frame, is_whole = as_frame(table.name, rows.slice(0, SAMPLE_ROWS)), rows.num_rows <= SAMPLE_ROWS
         count = rows.num_rows if is_whole else table.rows.rows if table.rows else None
         drawn = None
         if count is not None and not is_whole:

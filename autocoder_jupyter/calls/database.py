@@ -18,6 +18,7 @@ from autocoder_jupyter.calls.options import CallOptions
 from autocoder_jupyter.concurrency import background
 from autocoder_jupyter.concurrency.awaited import Awaited, report_progress
 from autocoder_jupyter.databases.catalogue import Catalogue, CatalogueTable
+from autocoder_jupyter.databases.connections import SAMPLE_ROWS
 from autocoder_jupyter.databases.connections import Database as Connected
 from autocoder_jupyter.databases.queries import Query
 from autocoder_jupyter.engine.queries import (
@@ -365,15 +366,12 @@ def _whole(connected: Connected, tables: Mapping[str, CatalogueTable]) -> dict[s
     """All rows of these tables; None if one has become large."""
     found = {}
     for name, table in tables.items():
-        rows = connected.sample(table, MOST_ROWS + 1)
-        if rows.num_rows > MOST_ROWS:
+        rows = connected.sample(table, SAMPLE_ROWS + 1)
+        if rows.num_rows > SAMPLE_ROWS:
             return None
         found[name] = as_frame(name, rows)
     return found
 
-
-MOST_ROWS = 10_000
-"""Rows of a table that is read again to compare."""
 
 _ON_TABLES = """\
 from {module} import run as query

@@ -8,7 +8,8 @@ a connection from the checked tree: no text of a model is sent. The sandbox uses
 - `catalogue_readers`: how each engine tells its catalogue
 - `queries`: one SELECT over tables of a catalogue, with known functions only
 - `functions`: the functions that a query may call
-- `writing`: a checked query in another dialect, with the same meaning
+- `binding`: the columns and types of a query, which DuckDB finds on empty tables
+- `writing`, `for_postgres`, `for_sqlite`: a checked query in another dialect, with the same meaning
 - `reading`: rows as Arrow tables, within limits of time, rows and bytes
 - `local_engines`, `server_engines`: read-only access to DuckDB and SQLite, and to servers
 """

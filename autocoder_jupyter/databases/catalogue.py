@@ -173,34 +173,7 @@ _WORD = re.compile(r"[^\W_]+")
 _HUMP = re.compile(r"(?<=[a-z\d])(?=[A-Z])")
 _OWN_NAME, _OWN_COLUMN, _OWN_COMMENT = 6.0, 2.0, 1.0
 _STOP = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "are",
-        "as",
-        "at",
-        "by",
-        "data",
-        "each",
-        "for",
-        "from",
-        "id",
-        "in",
-        "is",
-        "it",
-        "key",
-        "name",
-        "of",
-        "on",
-        "or",
-        "per",
-        "table",
-        "the",
-        "to",
-        "type",
-        "with",
-    ]
+    "a an and are as at by data each for from id in is it key name of on or per table the to type with".split()  # noqa: SIM905
 )
 
 

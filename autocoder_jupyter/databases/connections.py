@@ -37,6 +37,9 @@ _KINDS = {
 }
 _CATALOGUE_SECONDS = 60.0
 
+SAMPLE_ROWS = 10_000
+"""Most rows of a table that a request, or a comparison with DuckDB, reads."""
+
 Sessions = Callable[[float], AbstractContextManager[ReadSession]]
 """Opens a session for so many seconds."""
 

@@ -60,6 +60,7 @@ from autocoder_jupyter.view.markup import clipped
 
 REASON_CHARACTERS = 2_000
 WHY_IT_ASKS = "The code imports it, and it is not in the list of known packages."
+QUERY_CHARACTERS = 2_000
 MOST_DIFFERENCES = 8
 """Sentences about the data that the card shows."""
 
@@ -370,7 +371,7 @@ def _databases(state: FunctionRun) -> tuple[Block, ...]:
     for database in state.databases:
         name = database.name
         found.append(line(f"{name} ({database.dialect}): {', '.join(database.tables)}; the outputs are of samples."))
-        found += [line(Span(clipped(query, 2_000), "code")) for query in database.queries]
+        found += [line(Span(clipped(query, QUERY_CHARACTERS), "code")) for query in database.queries]
         if state.is_current and database.queries:
             allow = line(
                 Span(f"%autocode reply {state.name} send {name}", "code"), Span("agrees to exactly this", "muted")

@@ -168,7 +168,10 @@ async def test_where_the_second_solution_has_no_such_property_either_a_person_de
 
 async def test_a_function_stays_if_no_change_of_it_passes_all_tests(runner: Runner) -> None:
     told = script(CODE, BOUNDED.replace("100", "7"), "stands", fix_code=[CAPPED.replace("100", "7")])
-    told["diagnose"], told["fix_tests"] = [json.dumps({"failures": []})], [*told["fix_tests"], "no JSON"]  # type: ignore[misc]
+    told["diagnose"] = [json.dumps({"failures": []})]
+    judged = told["fix_tests"]
+    assert not callable(judged)
+    told["fix_tests"] = [*judged, "no JSON"]
     produced = await runner.begin(told, settings={**NORMAL, "max_iterations": 2})
     assert produced.report.success and produced.code.strip() == CODE
     assert "“No total is above 7” does not hold on the sample." in text_of(produced)

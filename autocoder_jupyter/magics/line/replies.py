@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from autocoder_jupyter.display.actions import silent_row, typed_consent
-from autocoder_jupyter.display.card import question_row
+from autocoder_jupyter.display.card import QUERY_CHARACTERS, question_row
 from autocoder_jupyter.display.verified import opinion_blocks
 from autocoder_jupyter.errors import InvalidRequest
 from autocoder_jupyter.jobs.code_job import CodeJob
@@ -187,11 +187,12 @@ def _send(notebook: Notebook, name: str, words: list[str], always: bool) -> None
             hint=f"Write %autocode reply {name} send db, with the name of your variable.",
         )
     found = result.queries_for(given)
-    shown = {query for database in result.report.databases for query in database.queries}
+    queries = (query for database in result.report.databases for query in database.queries)
+    shown = {query for query in queries if len(query) <= QUERY_CHARACTERS}
     is_new = not shown.issuperset(found.texts.values()) and len(words) == 1
     print(visible(f"{name} {'would' if is_new else 'may'} send this to {found.connected.identity}, now and later:"))
     print("\n\n".join(map(visible_block, found.texts.values())))
-    if is_new:  # the card has the queries for another database
+    if is_new:  # the card has cut it, or has the queries for another database
         print(f"To agree, run %autocode reply {name} send {words[0]} yes")
         return
     found.agree()
